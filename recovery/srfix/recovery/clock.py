@@ -1,4 +1,4 @@
-"""The time of day, for plans and journals: the default of every `clock`, and the one place of recovery that looks."""
+"""The time of day, for plans and journals: the default of every `clock`. Recovery reads the time only here."""
 
 from __future__ import annotations
 

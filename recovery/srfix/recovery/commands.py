@@ -129,7 +129,7 @@ def positional(name: str) -> tuple[str, ...]:
 
 
 def in_pieces(sentence: str) -> Iterator[tuple[str, bool]]:
-    """The pieces of a sentence in order, each with whether it is a command (then without its backquotes)."""
+    """The pieces of a sentence in order, each with True if it is a command (which then has no backquotes)."""
     end = 0
     for match in COMMAND_IN_TEXT.finditer(sentence):
         if match.start() > end:

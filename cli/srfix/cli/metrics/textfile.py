@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def metrics_written(path: Path | None) -> Iterator[Callable[[Diagnosis], None]]:
     """Writes the complete file at the end of the block (temporary file beside it, rename), also if the block fails.
 
-    The block hands over its diagnosis. If the block could not look, the file says so (`srfix_up` 0) and has no
-    findings.
+    The block passes its diagnosis to the yielded function. If the block could not look, the file says so (`srfix_up` 0)
+    and has no findings.
 
     :param path: the file; None to write no file.
     """

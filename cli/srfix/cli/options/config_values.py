@@ -73,7 +73,7 @@ def property_value(path: str, name: str, value: object) -> str:
 
 
 def table_keys(command: click.Command) -> dict[str, TableKey]:
-    """The keys by the long option without its dashes, and also by click's name if that differs."""
+    """The keys of a command's table: long options without the dashes, and also click's names that differ from them."""
     keys: dict[str, TableKey] = {}
     for param in command.params:
         if isinstance(param, click.Option) and param.name is not None and param.name not in _NOT_THERE:

@@ -96,7 +96,7 @@ class DeleteVersion(_SubjectAction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreCompatibility(_SubjectAction):
-    """Puts the subject's own configuration back: by DELETE where there was none (40408), else the level."""
+    """Puts the subject's own configuration back: deletes it if there was none (40408), otherwise sets the old level."""
 
     kind: ClassVar[str] = "restore-compatibility"
     previous: Mapping[str, Json] | None

@@ -38,7 +38,7 @@ class Alike:
     value_id: PeekedId
     """The id or mark of every value but the tombstones."""
     tombstones: list[int]
-    """The indexes of the tombstones; never all of them."""
+    """The indexes of the tombstones; at least one record is not a tombstone."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -290,7 +290,7 @@ class NoCensus:
     """
 
     def count(self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None) -> Census:
-        """Every partition with no records, stopped before the first one; an offset of 0 means that it is not known."""
+        """Every partition, as if reading had stopped before its first record; an offset of 0 means that it is not known."""
         return Census(
             topic=request.topic,
             isolation=request.isolation,

@@ -83,7 +83,7 @@ def known_elsewhere(unknown: Iterable[SchemaId], subject: Subject, context: Chec
 
 
 def _doubt(facts: StoreFacts, role: RoleFacts) -> str:
-    """What the keys that were read leave open, in words; empty for values, and if they leave nothing open."""
+    """In words: what the keys that srfix read do not decide; empty for values, and if nothing is undecided."""
     if role.role is not Role.KEY or facts.keys is None or facts.keys.is_certain:
         return ""
     return (

@@ -97,7 +97,7 @@ def _explanation(
 
 
 def where_refused(subject: Subject, *, is_global: bool) -> str:
-    """What to do before an upgrade whose first put the source's subject refuses."""
+    """What to do before an upgrade if the source's subject would refuse the first put after it."""
     return (
         f"Before the upgrade, {_ways(is_global=is_global)}. Or let the owner of {subject} set a compatibility that accepts "
         "both schemas. srfix cannot help by registering the schema first: once that version is soft-deleted, the put "

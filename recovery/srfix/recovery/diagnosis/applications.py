@@ -55,8 +55,8 @@ def left_over(
     is_listed_whole: bool,
     application: str | None = None,
 ) -> LeftOver:
-    """Looks at every application that internal subjects without topics name, or at one. Reads only. If the cluster does
-    not list all of its groups, an application is called gone only if a person says so.
+    """Looks at every application to which internal subjects without topics may belong, or only at `application`. Reads
+    only. If the cluster does not list all of its groups, an application is called gone only if a person says so.
     """
     every = tuple(topicless_subjects(survey))
     names = {prefix for subject in every for prefix in application_prefixes(subject.topic)}

@@ -370,7 +370,7 @@ def _unread_without_subject(split: SuspectStore, survey: Survey) -> list[Topic]:
 
 
 def _named_otherwise(split: SuspectStore, by_topic: Mapping[Topic, list[Evidence]]) -> None:
-    """Adds to each topic that the store is named after another one, if it is."""
+    """If the store is named after some of the topics, adds this as evidence against every other topic."""
     named = {topic for topic, pieces in by_topic.items() if any(piece.kind == store_name.KIND for piece in pieces)}
     for topic, pieces in by_topic.items():
         if named and topic not in named:

@@ -188,7 +188,7 @@ def is_alive(survey: Survey, application: str) -> bool:
 
 
 def _has_nothing_on_disk(survey: Survey, suspect: SuspectStore) -> bool:
-    """True if a state directory shows it, and no state directory shows a topic that the store restores from."""
+    """True if a state directory shows that the store restores from no topic, and no state directory shows one."""
     stores = [
         on_disk
         for on_disk in survey.supplied.stores_on_disk()

@@ -52,7 +52,7 @@ def against(
     store: SuspectStore, topics: Collection[Topic], survey: Survey, outdone: Mapping[Topic, Topic]
 ) -> Iterator[Evidence]:
     """Yields a piece for each of the given topics, which exist, if the group reads other topics and not this one.
-    `outdone` are topics that fit the store, with the one topic that the group reads and that fits it as well.
+    `outdone` maps a topic that fits the store to the one topic that fits as well and that the group reads.
     """
     read = read_topics(store, survey)
     if not read or survey.supplied.is_global(store.application, store.name):

@@ -196,7 +196,7 @@ RULES: Final = (
     _source(
         "state-directory", Weight.CONCLUSIVE, "the store's own offsets name it, or nothing else is left in its task"
     ),
-    _source("state-directory", Weight.WEAK, "its task's checkpoint names it, and also leaves other stores or topics"),
+    _source("state-directory", Weight.WEAK, "its task's checkpoint names it, but allows other stores or topics, too"),
     LEFT_ELSEWHERE,
     _source("topology", Weight.CONCLUSIVE, "the application's printed topology has the store as the topic's table"),
     _source(

@@ -210,7 +210,7 @@ def _locate(text: str) -> tuple[str, Anchor | None]:
     text = unwrap(text)
     nearest_anchor = find_anchor(text)
     if nearest_anchor is not None:
-        # Another entry is about another error.
+        # Keeps only the entry with the anchor: another entry is about another error.
         text = next(piece for at, piece in _places(text) if at <= nearest_anchor.start < at + len(piece))
         nearest_anchor = find_anchor(text)
     if anchor is not None and nearest_anchor is not None and nearest_anchor.kind is anchor.kind:

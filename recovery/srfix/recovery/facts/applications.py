@@ -1,4 +1,4 @@
-"""Internal subjects whose topic does not exist, by application, and the signs whether the application is alive."""
+"""Internal subjects whose topic does not exist, by application, and the signs of whether the application is alive."""
 
 from __future__ import annotations
 
@@ -208,5 +208,5 @@ def orphans(survey: Survey, listed: Collection[str]) -> Mapping[Subject, str]:
 def _may_have_commits(survey: Survey, name: str) -> bool:
     try:
         return bool(survey.commits(name))
-    except ClusterError:  # srfix never calls a group gone that it may not ask
+    except ClusterError:  # if srfix may not ask about a group, it never calls the group gone
         return True

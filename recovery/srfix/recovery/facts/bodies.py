@@ -56,7 +56,7 @@ class Bodies:
     decoded: int
     """Live keys whose record was decoded, or found not to decode."""
     live_keys: int
-    """Live keys that carry an id which the registry knows, by the census."""
+    """Live keys that carry an id which the registry knows, as the census counted them."""
     newest_only: bool
     """True if only the newest live record of each (id, partition) was to be decoded."""
     left_out: tuple[str, ...] = ()

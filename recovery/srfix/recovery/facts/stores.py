@@ -66,7 +66,7 @@ class ProcessedRows:
     transformed: int = 0
     """Rows that differ from what a restore would put in their place."""
     untransformed: int = 0
-    """Rows that a restore would not change, or only in their encoding."""
+    """Rows that a restore would not change, or whose encoding alone it would change."""
     untold: int = 0
     """Rows that differ in bytes, while srfix does not know whether a restore would change their content."""
     example: tuple[int, int] | None = None
@@ -225,7 +225,7 @@ class StoreFacts:
     are unframed: then the value serde asks no registry.
     """
     logs_nothing: str | None = None
-    """A clause that says what shows that nothing is ever restored into it; None if nothing shows it."""
+    """A clause: the sign that nothing is ever restored into the store; None if there is no such sign."""
     rows: StoreRows | None = None
     """The ids in the store's rows on disk; None if none of the given state directories holds the store."""
     rows_not_read: str | None = None
@@ -235,7 +235,7 @@ class StoreFacts:
     rows.
     """
     processed: ProcessedRows | None = None
-    """What a topology and the rows on disk say of the processor of a global store; None if no topology shows the user's
+    """What a topology and the rows on disk show about a global store's processor; None if no topology shows the user's
     own processor, or if Kafka Streams also runs it on a restore.
     """
 

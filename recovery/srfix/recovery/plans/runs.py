@@ -89,7 +89,8 @@ class CarryingOut(ABC, Generic[PlanT, StateT, StepT, EventT]):
         return {}
 
     def reopen(self) -> EventT | None:
-        """Continues a plan that was already carried out to its end, and reports it; None if there is nothing to do."""
+        """For a plan that was already carried out to its end: reopens it if some steps must be done again, and returns
+        the event for this; None if there is nothing to do."""
         return None
 
     @abstractmethod

@@ -69,7 +69,7 @@ class Omission(Struct, frozen=True, kw_only=True):
     schema_ids: tuple[SchemaId, ...] = ()
     """Their ids, ascending; empty if they are not known."""
     is_unseen: bool = field(name="unseen", default=False)
-    """True if srfix did not look whether the subject lacks anything, because it was skipped when the plan was made."""
+    """True if srfix did not check whether the subject lacks anything: the subject was skipped when the plan was made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

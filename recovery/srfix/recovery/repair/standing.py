@@ -102,7 +102,7 @@ def _held(action: Register, registry: ReadableRegistry) -> tuple[int, int] | Non
 
 
 def as_left(action: Register, ours: VersionState, state: RepairState) -> VersionState:
-    """The repair's version as the repair's last look at the subject saw it."""
+    """The version that the repair registered, as it was when the repair last looked at the subject."""
     return next((v for v in _last_seen(action, state).versions if v.version == ours.version), ours)
 
 

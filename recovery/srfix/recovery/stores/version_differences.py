@@ -73,7 +73,7 @@ class _Progress:
     following: int = 0
     """The offset after the last record."""
     whole_from: int = 0
-    """The offset after the last missing offset before a record: a gap from compaction, or a transaction's marker."""
+    """The first offset after the last gap in the records' offsets; a gap comes from compaction or a transaction's marker."""
     oldest_end_ms: int | None = None
     """The earliest end of a version that the store has kept; None if it keeps no history."""
     newest_ms: int = _HOLDS
@@ -88,7 +88,7 @@ class _Progress:
         return self.oldest_end_ms is not None and to_ms >= self.oldest_end_ms
 
     def takes(self, late_ms: int) -> bool:
-        """True if the store has accepted a record that was so late."""
+        """True if the store has accepted a record that was late by this much."""
         if late_ms == 0:
             return True
         if self.oldest_end_ms is None:

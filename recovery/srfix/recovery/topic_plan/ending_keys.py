@@ -53,9 +53,12 @@ class KeyWatch:
 
     Read in the order of offsets, a key's records are the planned one, our tombstones, and those of others. `apply` puts
     a tombstone after the planned record, a rollback puts the planned record after the tombstone. Somebody else may
-    write between the look and the write: then their record is between the two, overtaken, and srfix writes it again.
-    :param kept: the records that the plan deletes, in this partition. :param mark: the value of srfix's header. :param
-    writes: what this run writes: srfix's tombstones, or the planned records.
+    write a record after srfix has looked at the key and before srfix writes: then srfix's record has overtaken theirs,
+    and srfix writes theirs again.
+
+    :param records: the records that the plan deletes, in this partition.
+    :param mark: the value of srfix's header.
+    :param writes: what this run writes: srfix's tombstones, or the planned records.
     """
 
     def __init__(self, records: Iterable[RawRecord], mark: bytes, *, writes: Whose) -> None:

@@ -1,4 +1,4 @@
-"""The cluster functions that both kinds of topic plans need: a look at partitions, groups and logs, and a hand that
+"""The cluster functions that both kinds of topic plans need: `Look` reads partitions, groups and logs, `Hand`
 writes. The tests have their own versions of both. Also the result of a step, and the error for a changed world. The
 meaning of a compacted topic is the newest record of each key, and a restore loads the same. Keys and fingerprints are
 held in memory, one partition at a time; values are not, so they are read again when they are needed.

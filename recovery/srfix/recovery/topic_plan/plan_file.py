@@ -75,7 +75,7 @@ class SeedChangelog(Struct, frozen=True, kw_only=True, tag_field="kind", tag="se
     topic.
     """
     partitions: tuple[PartitionRows, ...]
-    """By partition, ascending, all of them."""
+    """All partitions, in ascending order."""
     schema_ids: tuple[CarriedSchemaId, ...]
     """Ascending."""
 
@@ -120,7 +120,7 @@ class ExpireKeys(Struct, frozen=True, kw_only=True, tag_field="kind", tag="expir
     samples: tuple[str, ...]
     """The oldest keys, in words."""
     partitions: tuple[PartitionRows, ...]
-    """By partition, ascending, all of them."""
+    """All partitions, in ascending order."""
 
 
 Work: TypeAlias = SeedChangelog | ExpireKeys

@@ -120,7 +120,7 @@ class NotExamined:
     store: str
     subject: Subject
     source_topic: Topic
-    """The topic from which the store restores by the plan."""
+    """The topic from which the store restores, according to the plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

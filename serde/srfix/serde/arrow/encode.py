@@ -74,10 +74,10 @@ def from_arrow(
     """The payloads of rows, in order: the serializer's bytes for each row. A row's fields are named like the Arrow
     fields.
 
-    Every width of a type is accepted, also dictionary-encoded. A value that Python or the column cannot hold exactly is
-    refused, and never cut: a time finer than microseconds (with `time_unit="ms"`: finer than milliseconds, even if the
-    serializer accepts it), a map with the same key twice. A timestamp without a zone is written as a local timestamp,
-    never as an instant.
+    Every width of a type is accepted, and so are dictionary-encoded arrays. A value that Python or the column cannot
+    hold exactly is refused, and never cut: a time finer than microseconds (with `time_unit="ms"`: finer than
+    milliseconds, even if the serializer accepts it), a map with the same key twice. A timestamp without a zone is written
+    as a local timestamp, never as an instant.
 
     A row becomes a tombstone (a null payload) only if `tombstones` says so. Otherwise a null struct is an error, and so
     is a value for which the serializer gives no payload. With `on_error="quarantine"` the rows that cannot be written

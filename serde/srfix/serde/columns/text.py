@@ -1,19 +1,20 @@
 """Columns as text, in ksqlDB's notation: `ID BIGINT KEY, TAGS ARRAY<STRING>, ADDRESS STRUCT<STREET STRING, ZIP INT>`;
 or in Spark's notation: `id long NOT NULL, address struct<street:string,zip:int>`.
 
-    columns = list | "(" list ")" | "[" list "]" | "STRUCT" "<" column { "," column } ">" | statement list = column {
-    "," column } [ "," ] statement = "CREATE" … ( "STREAM" | "TABLE" ) … name "(" list ")" [ "WITH" "(" … ")" ] [ ";" ]
-    column = name [ ":" ] type [ "KEY" | "PRIMARY" "KEY" | headers ] { "NOT" "NULL" | "COMMENT" "'" … "'" } headers =
-    "HEADERS" | "HEADER" "(" "'" … "'" ")" (left out: neither keys nor values hold such a column) name = letter or "_",
-    then letters, digits, "_", "@" (upper-cased; no reserved word)
+    columns     = list | "(" list ")" | "[" list "]" | "STRUCT" "<" column { "," column } ">" | statement
+    list        = column { "," column } [ "," ]
+    statement   = "CREATE" … ( "STREAM" | "TABLE" ) … name "(" list ")" [ "WITH" "(" … ")" ] [ ";" ]
+    column      = name [ ":" ] type [ "KEY" | "PRIMARY" "KEY" | headers ] { "NOT" "NULL" | "COMMENT" "'" … "'" }
+    headers     = "HEADERS" | "HEADER" "(" "'" … "'" ")"           (left out: neither keys nor values hold such a column)
+    name        = letter or "_", then letters, digits, "_", "@"    (upper-cased; no reserved word)
                 | digit, then at least one of the same             (upper-cased; nothing that reads as a number)
                 | "`" … "`" | '"' … '"'                            (verbatim; a doubled quote stands for one)
     type        = "ARRAY" "<" type ">" | type "ARRAY"
                 | "MAP" "<" type "," type ">"
                 | "STRUCT" "<" [ field { "," field } ] ">"         (field: a column that is no key)
-                | "DECIMAL" [ "(" precision [ "," scale ] ")" ] (Spark's default: 10 digits, none after the point)
-                | scalar [ "(" parameter { "," parameter } ")" ] (the parameters are ignored: VARCHAR(255) is STRING)
-    scalar = BOOLEAN | INT | INTEGER | BIGINT | DOUBLE | STRING | VARCHAR | BYTES | DATE | TIME | TIMESTAMP
+                | "DECIMAL" [ "(" precision [ "," scale ] ")" ]    (Spark's default: 10 digits, none after the point)
+                | scalar [ "(" parameter { "," parameter } ")" ]   (the parameters are ignored: VARCHAR(255) is STRING)
+    scalar      = BOOLEAN | INT | INTEGER | BIGINT | DOUBLE | STRING | VARCHAR | BYTES | DATE | TIME | TIMESTAMP
                 | TINYINT | BYTE | SMALLINT | SHORT | LONG | FLOAT | REAL | CHAR | CHARACTER | BINARY | TIMESTAMP_LTZ
                 | TIMESTAMP_NTZ
     decimal     = DECIMAL | DEC | NUMERIC

@@ -1,4 +1,4 @@
-"""Adds columns to confluent-kafka's constructors. They work with all of its configuration.
+"""Adds columns to confluent-kafka's constructors. The columns work with every setting of confluent-kafka.
 
 A deserializer gives rows of exactly those columns, whatever the letter case of the writer's fields (`Shape`). A
 serializer matches rows to the columns in the same way. It writes under the columns' internal schema, as ksqlDB would

@@ -219,7 +219,7 @@ class ProtobufSerializer(ConfluentSerializer):
         """See `ConfluentSerde`.
 
         :param msg_type: a generated class. Its file is registered after the files that it imports, as in confluent-kafka.
-            None if a schema, or the configuration, says what to write under.
+            None if the other arguments or the configuration name the schema to write under.
         :param schema_str: .proto text, or the base64 of a FileDescriptorProto.
         :param message_name: the full name of the message to write; None for the schema's first message.
         """

@@ -107,8 +107,7 @@ def columns_of(
     with `keeps_time`, because Spark can hold its numbers.
 
     `wrapped=False` treats the whole schema as the type of one column (`SerdeUtils.wrapSingle`). None is ksqlDB's
-    default: this is done for every key (`DefaultSchemaInjector`), even for a record, which becomes a STRUCT, and for no
-    value.
+    default: every key is treated so (`DefaultSchemaInjector`), even a record, which becomes a STRUCT; a value is not.
     """
     if not (role is Role.VALUE if wrapped is None else wrapped):
         schema = struct((ConnectField(_WRAPPERS[role], schema),))

@@ -115,8 +115,9 @@ def delimiter_of(name: str | None) -> str:
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
     """A decoder for rows of all columns. `wrap` has no effect: a single column is no special case (`DelimitedFormat`).
 
-    A body of plain numbers and texts is read in one step. If its texts stand in quotes, they are taken out first, and the rest
-    is read in one step. A body that is not plain, or does not fit, is read field by field, and the result of this way counts.
+    A body of plain numbers and texts is read in one step. If it has texts in quotes, srfix first takes these texts
+    out, and reads the rest in one step. A body that is not plain, or does not fit, is read field by field, and the result of
+    this way counts.
     """
     return _Reader(with_times(_usable(spec.columns), spec.times), delimiter_of(spec.delimiter)).decode
 

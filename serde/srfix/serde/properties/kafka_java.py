@@ -90,7 +90,7 @@ def _sasl(config: Mapping[str, str]) -> dict[str, str]:
     module = _LOGIN_MODULES.get(mechanism or "")
     if module is None:
         raise UsageError(
-            f"The Kafka property sasl.mechanism is {_mechanism(mechanism)}; for the Java clients of Spark srfix sets up "
+            f"The Kafka property sasl.mechanism is {_mechanism(mechanism)}; for Spark's Java clients, srfix can only set up "
             f"{', '.join(_LOGIN_MODULES)}. For another mechanism, give SparkCensus the options of Spark's Kafka source "
             "(kafka.sasl.jaas.config, …)."
         )

@@ -249,7 +249,7 @@ _KNOWN: Final[Mapping[str, Setting[Enum]]] = {
 
 
 def open_registry(settings: RegistrySettings, urls: str, *, kafka: Mapping[str, str]) -> RegistryClient:
-    """A client for the registry; close it after use. It sends nothing yet. `urls` count, and not `settings.urls`, which
+    """A client for the registry; close it after use. It sends nothing yet. It uses `urls` and ignores `settings.urls`, which
     may be None. SASL_INHERIT uses the SASL credentials in the Kafka properties `kafka`; values may be `env:NAME` or
     `file:PATH`."""
     from srfix.serde.registry.client import RegistryClient

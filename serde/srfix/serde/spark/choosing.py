@@ -55,8 +55,8 @@ def choose_engine(
     without limits, in which a record could crash the jvm engine, a warning is logged once that says how to set them.
 
     :param workers_have_srfix: whether srfix and its dependencies are installed on the executors. None checks a few
-        executors, until they have srfix. It does not check if the user named the arrow engine, which itself reports
-        what is missing.
+        executors, until they have srfix. If the user named the arrow engine, there is no check: that engine itself
+        reports what is missing.
     :param unknown_ids: what happens with ids that the plan does not know, if it knows some ids.
     :raises EngineRefusedError: if the user named the jvm engine and it cannot represent the plan exactly; or with
         `auto`, if it cannot and the workers lack srfix.

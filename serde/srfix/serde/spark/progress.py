@@ -47,7 +47,7 @@ class JobProgress:
     jobs: int
     """The number of jobs."""
     tasks: int
-    """Tasks of their stages that run or have run."""
+    """The tasks of those stages of the jobs that run or have run."""
     done: int
     """The tasks that have ended."""
 

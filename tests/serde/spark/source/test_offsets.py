@@ -78,7 +78,7 @@ class TestRangesOf:
             ({0: 2}, {0: 4}, r"the offsets 2 to 3 are gone: the log starts at 5 now", None),
             ({0: 9}, {0: 25}, r"the offsets 20 to 24 are gone: the log ends at 20 now", (9, 20)),
             ({0: 22}, {0: 25}, r"the offsets 22 to 24 are gone: the log ends at 20 now", None),
-            ({0: 9}, {0: 8}, r"the log goes back from offset 9 to 8", None),
+            ({0: 9}, {0: 8}, r"the end of the log went back from offset 9 to 8", None),
             ({3: 1}, {3: 4}, r"the partition is gone, with the offsets 1 to 3", None),
         ],
     )

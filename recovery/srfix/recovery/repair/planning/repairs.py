@@ -267,8 +267,8 @@ def _own_versions(want: Want, survey: Survey) -> tuple[OwnVersion, ...]:
 def _outlook(
     own: Sequence[OwnVersion], role: RoleFacts, left_live: Sequence[tuple[SchemaId, Schema]], level: str, survey: Survey
 ) -> Outlook:
-    """Whether the owner's next schema will be accepted: the versions that the repair leaves live count, and older live
-    versions of others.
+    """Whether the owner's next schema will be accepted. It must be compatible with the versions that the repair leaves
+    live, and with older live versions of others.
     """
     its_own = {version.state.version for version in own}
     against: list[tuple[SchemaId, Schema]] = []

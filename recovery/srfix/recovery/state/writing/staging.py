@@ -81,8 +81,8 @@ def finished_before(target: Path, request: Mapping[str, Json]) -> Json:
 @contextmanager
 def staged(target: Path, request: Mapping[str, Json]) -> Iterator[Staging]:
     """Builds a directory. The caller fills `whole` in the block; it becomes `target` when the block ends without an
-    error. After an error or an interrupt nothing is left of it, unless it was complete already. By the request, a later
-    run recognises that it wants the same.
+    error. After an error or an interrupt nothing is left of it, unless it was complete already. The request is recorded, so
+    that a later run can recognise that it was asked for the same.
     """
     _refuse_existing(target)
     unfinished = unfinished_path(target)

@@ -267,7 +267,7 @@ def _map(writer: JsonType, keys: Read, values: Read, path: str) -> Read:
         made: dict[str, Value] = {}
         for entry in node:
             if type(entry) is not dict or len(entry) != 2:
-                raise wrong_node(entry, "an entry of two, key and value", None, path)
+                raise wrong_node(entry, "an entry of two members, key and value", None, path)
             # A key may be null if the schema allows it: the engine's map then has a null key, like that of an Avro map
             # entry.
             made[keys(entry.get("key"))] = values(entry.get("value"))  # type: ignore[index]  # a string, or null

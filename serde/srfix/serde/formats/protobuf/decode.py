@@ -52,7 +52,7 @@ Read: TypeAlias = Callable[[Any], Value]
 """The runtime's value → the column's value."""
 _GREGORIAN: Final = (1582, 10, 15)
 _GREGORIAN_DAY: Final = "1582-10-15"
-"""The first day on which Java uses the Gregorian calendar, which google.type.Date means."""
+"""The first day on which Java uses the Gregorian calendar. google.type.Date uses it for all days."""
 _LAST_JULIAN: Final = (1582, 10, 4)
 _NANO: Final = 1_000_000_000
 _MILLI: Final = 1_000_000

@@ -66,7 +66,7 @@ class ValueCheck:
     """The check for values of one type, which also prepares them for the writer."""
 
     fast: Convert
-    """The way for a correct row. Its `Misfit` has no path: `careful` finds the message."""
+    """The conversion for a correct row. Its `Misfit` has no path: `careful` finds the message."""
     careful: Convert
     """The same, but it continues after a bad field, and names all bad fields with their paths."""
     exact: type | None = None

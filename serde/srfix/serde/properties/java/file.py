@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 _NAME: Final = re.compile(r"[A-Za-z][\w.-]*", re.ASCII)
-"""Other text is a name with a part of a value."""
+"""A property's name. Text of another form is not shown: it may be a name together with a part of a value."""
 _MOST_CONTINUED_LINES: Final = 1_000
 _MOST_CONTINUED_CHARACTERS: Final = 65_536
 """The most lines of one property: javaproperties 0.8 searches the whole property again for each further line."""

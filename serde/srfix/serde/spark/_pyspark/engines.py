@@ -80,7 +80,7 @@ def arrow_decoded(
 
 
 def arrow_fallback(plan: ReadPlan, payload: Column) -> Column:
-    """Like `arrow_decoded` after a barrier, but payloads are null if there is nothing to do. It gives null for null,
+    """Like `arrow_decoded` after a barrier, but `payload` is null in the rows that need no decoding. It gives null for null,
     and a batch with only nulls takes no time.
     """
     return _called("fallback_decoder", plan, payload, is_deterministic=True)

@@ -179,7 +179,7 @@ def raised_where(rows: DataFrame, is_bad: Column, raised: Column, row: Column) -
 
 def _behind_barrier(frame: DataFrame, made: Column, names: Iterable[str]) -> DataFrame:
     # Spark may copy a column's expression to every use of the column, and so decode for every filter on it. But it
-    # computes a generator only once for each row. From one struct the generator makes one row, also from a null struct.
+    # computes a generator only once for each row. The generator makes one row from each struct, also from a null one.
     return frame.select("*", F.inline(F.array(made)).alias(*(_MADE + name for name in names)))
 
 

@@ -177,7 +177,7 @@ def ranges_of(
 def _loss(log: Log, partition: int, start: int, end: int) -> str | None:
     """The missing part of a range; None if nothing is missing."""
     if start >= end:
-        return None if start == end else f"the log goes back from offset {start} to {end}"
+        return None if start == end else f"the end of the log went back from offset {start} to {end}"
     first, last = log.starts.get(partition), log.ends.get(partition)
     if first is None or last is None:
         return f"the partition is gone, with the offsets {start} to {end - 1}"

@@ -248,7 +248,7 @@ class FastavroPlan:
         """One field for several columns, or for a column that a later field feeds: its type is checked nevertheless."""
         types = {target.column.type for target in targets}
         if len(types) == 1:
-            # Only one function makes it, because a function for a value with parts may change its argument.
+            # One function reads the value for all columns, because a function for a value with parts may change its argument.
             step = self._field(targets[0].value)
             columns = tuple(target.column.name for target in targets if target.counts)
             return step, ((columns, step.whole(targets[0].value.path)),)

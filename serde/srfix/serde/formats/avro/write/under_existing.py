@@ -63,7 +63,7 @@ _LOGICAL_OF = {
 
 def encoder_under(schema_text: str, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
     """An encoder for rows of columns under a schema that was not made from them. A row has the columns' exact names. If
-    the body is a bare value, the caller must write a null, as a null payload.
+    the body is a bare value, the caller itself must write a null value, as a null payload.
     """
     root = load(schema_text, references)
     writer = AvroType(root)
