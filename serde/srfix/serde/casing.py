@@ -2,13 +2,10 @@
 
 | rule | a column is fed by the field of |
 |---|---|
-| `UNIQUE` (default) | the field with exactly its name; otherwise the only field with its name ignoring case; if there
-are several, an error names them |
+| `UNIQUE` (default) | the field with exactly its name; otherwise the only one ignoring case; if several, an error names them |
 | `EXACT` | exactly its name |
-| `KSQLDB` | the field with its name, or with its name in upper case; if there are several, the last one of the schema,
-even if its value is null |
-| `KSQLDB_2020` | any field whose upper-case name equals the column's upper-case name; if there are several, the last
-one of the schema |
+| `KSQLDB` | the field with its name, or its name in upper case; if several, the schema's last one, even if it is null |
+| `KSQLDB_2020` | any field whose upper-case name equals the column's upper-case name; if several, the schema's last one |
 
 `UNIQUE` and `EXACT` are srfix's own rules: if a field has the exact name of a column, it feeds no other column. The
 other two are ksqlDB's rules, including collisions:

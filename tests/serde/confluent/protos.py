@@ -12,7 +12,7 @@ from typing import Any, cast
 from google.protobuf.message import Message
 from hypothesis import strategies as st
 
-from srfix.serde.formats.protobuf.descriptors import _includes
+from srfix.serde.formats.protobuf.descriptors import _installed
 
 FILES = {
     "drop_in/base.proto": """
@@ -97,7 +97,8 @@ def _modules() -> tuple[Any, ...]:
         path = Path(folder) / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
-    includes = [f"-I{one}" for one in (folder, *_includes())]
+    protobuf_files, types = _installed()
+    includes = [f"-I{one}" for one in (folder, protobuf_files, types.parent.parent)]
     protoc = importlib.import_module("grpc_tools.protoc")
     assert protoc.main(["protoc", *includes, f"--python_out={folder}", *FILES]) == 0
     sys.path.insert(0, folder)

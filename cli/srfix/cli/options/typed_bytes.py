@@ -3,8 +3,7 @@
 | typed, of a key | bytes |
 |---|---|
 | `hex:…`, `base64:…` | these |
-| `int:…`, `long:…`, `double:…` | the number as Kafka's serializers with these names write it: 4, 8 and 8 bytes,
-big-endian |
+| `int:…`, `long:…`, `double:…` | the number as Kafka's serializers with these names write it: 4, 8 and 8 bytes, big-endian |
 | `text:…` | the text after the prefix, in UTF-8 |
 | anything else | the whole text in UTF-8: a key such as `user:42` needs no prefix |
 

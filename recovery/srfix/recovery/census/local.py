@@ -75,7 +75,9 @@ class LocalCensus:
         The consumer's position decides when a partition is read, so transaction markers at its end do not matter. Where
         the log's start moves meanwhile, the read goes on from the new one. Where an open transaction hides the rest of
         a log from READ_COMMITTED for `stall_timeout_s`, that partition is stopped early; so is every partition that is
-        unread at a limit of the request. :param on_progress: called at most four times a second, and at the end.
+        unread at a limit of the request.
+
+        :param on_progress: called at most four times a second, and at the end.
         :param spent_s: how much of the request's deadline is gone already.
         :raises AccessDeniedError: if this user may not read the topic.
         :raises ClusterError: if the cluster does not answer, the topic or a partition does not exist, no

@@ -114,7 +114,9 @@ class Survey:
 
     def once(self, key: tuple[object, ...], make: Callable[[], _T]) -> _T:
         """The result of a computation on the answers, which is made only once, because hundreds of stores ask the same
-        of thousands of topics and subjects. :param key: hashable; it identifies the computation and its arguments.
+        of thousands of topics and subjects.
+
+        :param key: hashable; it identifies the computation and its arguments.
         """
         if key not in self._worked_out:
             self._worked_out[key] = make()
@@ -281,8 +283,9 @@ class Survey:
         return self.once(("state", subject), lambda: read_subject_state(self.registry, subject))
 
     def ids_under(self, subject: Subject, *, deleted: bool) -> frozenset[SchemaId]:
-        """The ids of all versions of a subject; empty if there is no such subject. :param deleted: True to include
-        soft-deleted ones.
+        """The ids of all versions of a subject; empty if there is no such subject.
+
+        :param deleted: True to include soft-deleted ones.
         """
         numbers = version_numbers(self.registry, subject, deleted=deleted)
         return frozenset(self.registry.version(subject, number, deleted=deleted).schema_id for number in numbers)

@@ -66,7 +66,10 @@ class InShort:
 
 
 def in_short(examination: Examination, plan: Plan | None) -> InShort:
-    """The first screen of a diagnosis. :param plan: the plan of a repair, if there is one."""
+    """The first screen of a diagnosis.
+
+    :param plan: the plan of a repair, if there is one.
+    """
     diagnosis = examination.diagnosis
     wrong = [finding for finding in diagnosis.findings if finding.severity is not Severity.NOTE]
     writes = Counter(() if plan is None else (action.subject for action in plan.actions))

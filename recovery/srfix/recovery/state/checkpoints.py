@@ -263,8 +263,9 @@ def _bad_rows(path: str, problem: str) -> StateDirectoryError:
 
 
 def decode_position(stored: bytes) -> tuple[Place, ...]:
-    """In the order of the bytes. :raises FormatError: if it is cut short, has another version, or contains a negative
-    number.
+    """In the order of the bytes.
+
+    :raises FormatError: if it is cut short, has another version, or contains a negative number.
     """
     if not stored:
         raise FormatError("its position is empty")

@@ -7,8 +7,7 @@ memory stays flat.
 | store | a key of the topic is |
 |---|---|
 | key-value | a key of the store |
-| window, session | a key of the store, with its window as the changelog has it; rows that the store may have dropped
-are not known |
+| window, session | a key of the store, with its window as in the changelog; rows that it may have dropped are not known |
 | list-value (windows of a join), foreign-key subscription | a stored key, and the value a stored value: no serde's |
 | versioned | all of its records are versions of it: `version_differences` |
 """

@@ -6,16 +6,13 @@ that the store or the topic has dropped are not differences, but not known:
 
 | seen | is |
 |---|---|
-| only in the topic | missing, if it still holds, or ended within the history that the store keeps, and no later record
-is gone |
+| only in the topic | missing, if it still holds or ended within the history that the store keeps, and no later record is gone |
 | the same, and it ended earlier, or a later record may be gone | not known |
-| the same, and it was late when it came | not known, because a store leaves late ones out, unless it keeps history for
-far longer |
+| the same, and it was late when it came | not known: a store leaves late ones out, unless it keeps history far longer |
 | in both, and the values differ | other bytes, another id; not known, if the topic's version was late |
 | a tombstone in the topic, a version in the store | extra; not known, if the tombstone was late |
 | only in the store | extra, if no record can be gone: the log begins at 0, and no offset is missing; else not known |
-| in both, and ended later in the store | stale: the record that ends it is missing; not known, if that record or the
-version was late |
+| in both, and ended later in the store | stale: the record that ends it is missing; not known, if either was late |
 
 A record is late if it came after a record with a later timestamp, by the records that the topic still has. A late
 version may hold in the store even after the tombstone of its key: if the tombstone had the same timestamp as the

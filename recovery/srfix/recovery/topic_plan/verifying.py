@@ -2,10 +2,8 @@
 
 | source of information | shows |
 |---|---|
-| the changelog's newest record of each planned key | whether it is the plan's record, or a later one, or whether there
-is none |
-| the source, if it still gives the planned rows | which rows these are; else the plan's digest is compared with the
-changelog's rows |
+| the changelog's newest record of each planned key | whether it is the plan's record, or a later one, or there is none |
+| the source, if it still gives the planned rows | which rows these are; else the plan's digest is compared with the changelog |
 | the journal | the end of a partition right after it was filled; later records are others' |
 | the file with the records | the keys that an expiry deletes |
 

@@ -1,6 +1,7 @@
 """Columns as an Arrow schema, and back.
 
-| column | Arrow type that is written | Arrow types that are also read | |---|---|---|
+| column | Arrow type that is written | Arrow types that are also read |
+|---|---|---|
 | BOOLEAN | `bool` | |
 | INTEGER | `int32` | `int8`, `int16`, `uint8`, `uint16` |
 | BIGINT | `int64` | `uint32` |

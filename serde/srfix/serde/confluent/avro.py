@@ -11,8 +11,7 @@ The differences from confluent-kafka 2.16:
 
 | what | confluent-kafka | here |
 |---|---|---|
-| subject without configuration | first asks the registry for an association, then uses the topic's subject | the
-topic's subject |
+| subject without configuration | asks the registry for an association, then uses the topic's subject | the topic's subject |
 | payloads of up to 5 bytes | refused, also with header framing | read: a record without fields is legal |
 | bytes after the last field | ignored | `TrailingBytesError` |
 | negative union branches and enum symbols | counted from the end | `DecodeError` |
@@ -32,8 +31,7 @@ topic's subject |
 | rules, CSFLE, inline validation rules | executed | refused by name |
 | a schema of another type | read as Avro | `SchemaError` |
 | ints of more than 32 bits | written | `EncodeError` |
-| errors | fastavro's, SerializationError, SchemaRegistryError | `SrfixError`, which is also one of the latter two
-(`serde`) |
+| errors | fastavro's, SerializationError, SchemaRegistryError | `SrfixError`, which is also one of the latter two (`serde`) |
 | pickling | no | yes, if the client can be pickled; a confluent_kafka client without secrets can |
 """
 

@@ -4,7 +4,8 @@ These functions have the names and signatures of confluent-kafka's functions, an
 also recognises confluent-kafka's functions (by module and name, without importing confluent_kafka) and treats them the
 same. It calls any other callable as confluent-kafka does.
 
-| argument | writes or reads | |---|---|
+| argument | writes or reads |
+|---|---|
 | `prefix_schema_id_serializer` (default) | id in the payload |
 | `header_schema_id_serializer` | GUID in a header; srfix adds it to the context's headers (a list or a dict) |
 | `dual_schema_id_deserializer` (default) | the header, otherwise id or GUID in the payload |

@@ -5,8 +5,7 @@ Each error is srfix's and also confluent-kafka's, so existing handlers still cat
 | srfix | confluent_kafka |
 |---|---|
 | `RegistryAnswerError` | `SchemaRegistryError`, with `http_status_code`, `error_code`, `error_message` |
-| `ResolveError` with such an error as its cause, for example if the registry does not know an id | the same, and also
-`SerializationError` |
+| `ResolveError` with such an error as its cause, e.g. for an unknown id | the same, and also `SerializationError` |
 | a missing context that `to_dict` or `from_dict` needs | `TypeError` |
 | any other error of a call, except that the registry does not answer | `SerializationError` |
 

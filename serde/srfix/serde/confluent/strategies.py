@@ -1,15 +1,13 @@
 """The subject of a schema, according to `subject.name.strategy`, `.type` and `.conf`.
 
-| setting | subject | |---|---|
-| nothing | the topic's subject, `<topic>-key` or `<topic>-value` (confluent-kafka would first ask the registry for
-associations) |
+| setting | subject |
+|---|---|
+| nothing | the topic's subject, `<topic>-key` or `<topic>-value` (confluent-kafka first asks for associations) |
 | a type: TOPIC, RECORD, TOPIC_RECORD | as in confluent-kafka |
-| the type ASSOCIATED, or its `AssociatedNameStrategy` | the subject that the registry associates with the topic,
-otherwise the fallback's |
+| the type ASSOCIATED, or its `AssociatedNameStrategy` | the subject associated with the topic, otherwise the fallback's |
 | one of confluent-kafka's functions, or srfix's function with the same name | the same, without a call per record |
 | a strategy of `srfix.serde.subjects` | the strategy's subject |
-| another callable | the callable's result for `(context, record name)`; with four parameters, also for client and
-`.conf` |
+| another callable | the callable's result for `(context, record name)`; with four parameters, also for client and `.conf` |
 
 srfix calls its own and confluent-kafka's strategies once per topic, field and record name, and another callable for
 every record.

@@ -5,7 +5,8 @@ srfix uses the properties that a reader needs from `client.properties`, `ksql-se
 `connect-distributed.properties`, and Confluent Cloud's file. A consumer's properties win over those without a prefix.
 srfix leaves out and counts the application's own properties.
 
-| prefix | properties | |---|---|
+| prefix | properties |
+|---|---|
 | none, `ksql.streams.`, `consumer.`, `main.consumer.`, … | Kafka's; after a prefix only servers, log-in and TLS |
 | `schema.registry.`, `ksql.schema.registry.`, `value.converter.schema.registry.`, … | the registry's |
 | `producer.`, `admin.`, other `ksql.…` and `….converter.…` | left out |

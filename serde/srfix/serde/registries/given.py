@@ -1,10 +1,10 @@
 """Accepts a registry in every form that srfix allows.
 
-| argument | registry that is asked | |---|---|
+| argument | registry that is asked |
+|---|---|
 | `srfix.serde.RegistryClient`, or any object with its methods | this object |
 | a URL, or several separated by commas | a new `RegistryClient` |
-| the configuration of confluent_kafka's client, a dict with `url` | a new `RegistryClient`, or confluent_kafka's client
-(see below) |
+| the configuration of confluent_kafka's client, a dict with `url` | a new `RegistryClient`, or their client (see below) |
 | confluent_kafka's `SchemaRegistryClient` | this client, through its public methods (`confluent_client`) |
 
 For a configuration that only confluent_kafka's client supports (OAuth, `mock://`, `cache.latest.ttl.sec`), srfix makes

@@ -10,8 +10,7 @@ them, because each one is idempotent, or this client makes it so:
 | request | why it may be repeated |
 |---|---|
 | reads, look-up, compatibility check | they change nothing |
-| `register`, `register_version` | by content: if the subject holds the content, the registry returns its id before any
-check |
+| `register`, `register_version` | by content: if the subject holds the content, the registry returns its id before any check |
 | `register_with_id` | the same content with the same id under the same subject is accepted without a change |
 | `set_config`, `set_mode` | the same fields are merged again, the same mode is set again |
 | `delete_config`, `delete_mode` | "there is none" to a repetition is success; to a first attempt it is an error |

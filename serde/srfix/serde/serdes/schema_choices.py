@@ -2,8 +2,7 @@
 
 | choice | schema | the registry |
 |---|---|---|
-| `OwnSchema` | the columns' internal schema, or a given text | registers it, or (`register=False`) must already have it
-|
+| `OwnSchema` | the columns' internal schema, or a given text | registers it, or (`register=False`) must already have it |
 | `ExistingSchema` | the schema with an id, or a version of the subject | is only asked |
 | `SettledSchema` | the result of one of these, for one topic and half | is not asked again |
 """

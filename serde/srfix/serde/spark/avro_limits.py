@@ -7,7 +7,8 @@ and take no memory. So a schema whose wanted part has no lengths needs no limit.
 in `LIMITS`, which Avro reads once: `start_session` sets them for its sessions, and `unbounded` checks a session that
 others started.
 
-| session | how it is checked | |---|---|
+| session | how it is checked |
+|---|---|
 | classic, a cluster or local | the JVMs that run tasks, by a job of a few tasks (local: the driver is the one) |
 | Connect | the same, on the server |
 | a session that forbids `java_method` | it cannot be checked, so it counts as unlimited |

@@ -1,6 +1,7 @@
 """Chooses the engine that reads a plan on a cluster.
 
-| engine | jvm can represent the plan, spark-avro is there | workers have srfix | result | |---|---|---|---|
+| engine | jvm can represent the plan, spark-avro is there | workers have srfix | result |
+|---|---|---|---|
 | auto, `unknown_ids="fail"` | yes | not checked | jvm; payloads that the plan does not know are bad rows |
 | auto | yes | yes | jvm; the arrow engine reads payloads that the plan does not know |
 | auto | yes | no | jvm; payloads that the plan does not know are bad rows |

@@ -1,6 +1,7 @@
 """The abilities of srfix on each release line of Spark. The site shows the table `ABILITIES`; a test compares the two.
 
-| since | new | |---|---|
+| since | new |
+|---|---|
 | 4.0 | `pyspark.sql.datasource`, which `format("srfix")` uses |
 | 4.1 | `pyspark.sql.functions.arrow_udf`, which the arrow engine uses |
 | 4.1 | `DataSourceStreamArrowWriter`, with which `format("srfix")` writes streams |

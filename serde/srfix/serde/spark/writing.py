@@ -4,7 +4,8 @@
     df.transform(to_registry(plan)).write.format("kafka")…
     write_topic(df, plan, bootstrap_servers="broker:9092")
 
-| engine | how it writes | accepted rows | |---|---|---|
+| engine | how it writes | accepted rows |
+|---|---|---|
 | `jvm` | Spark's own Avro, with the schema id in front | Avro, if all types can be cast without a loss |
 | `arrow` | the plan's serializer, on Arrow batches | all rows that the serializer accepts; it checks each value |
 

@@ -8,11 +8,9 @@ Strategies are picklable callables `(topic, role) -> Subject`:
 | `RecordSubject()` | the record's full name (RecordNameStrategy) |
 | `TopicRecordSubject()` | `<topic>-<the record's full name>` (TopicRecordNameStrategy) |
 | `FixedSubject(key=…, value=…)` | the same, whatever the topic |
-| `ChangelogSubject(application, store)` | the subject of a store's changelog, whether or not the topic exists; short
-name: `Changelog` |
+| `ChangelogSubject(application, store)` | the subject of a changelog, also without such a topic; short name: `Changelog` |
 | `TemplateSubject("{topic}-{role}")` | a text with `{topic}`, `{role}`, `{record}` |
-| `MappedSubject(value=…, key=…, fallback=…)` | from a table or a function; other topics are refused, or use the
-fallback |
+| `MappedSubject(value=…, key=…, fallback=…)` | from a table or a function; other topics are refused, or use the fallback |
 | `ApartFromTopicSubject(strategy)` | the strategy's subject; refused if it is the topic's own |
 
 Strategies that use the record's name (`needs_record`) are called when the schema is known: by readers after the id was

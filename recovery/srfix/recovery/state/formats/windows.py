@@ -67,7 +67,10 @@ class WindowedKeys:
         return self.tail.size - _TIME_SIZE
 
     def decode(self, stored: bytes) -> tuple[bytes, StoredWindow]:
-        """The key and its window. :raises FormatError: if it is too short, or its last bytes are no window."""
+        """The key and its window.
+
+        :raises FormatError: if it is too short, or its last bytes are no window.
+        """
         try:
             key, window = split(stored, self.kind)
         except (DecodeError, UsageError) as error:

@@ -11,8 +11,7 @@
 | Decimal | a number with all its digits, or a string of base64 |
 | array, struct | an array, an object |
 | map | an array of `{"key": …, "value": …}`; an object if its keys are strings that cannot be null |
-| a oneOf | the value of the first alternative that accepts it; among objects, the alternative with the most names in
-common |
+| a oneOf | the value of the first alternative that accepts it; among objects, the alternative with the most names in common |
 
 Null becomes the default of the writer's type, otherwise null if the type allows it; otherwise it is refused. An absent
 property becomes the default, otherwise null. srfix refuses some values for which ksqlDB would invent a value: a string

@@ -9,8 +9,7 @@ plan of its topic:
 | one plan | its topic |
 | a sequence of plans | each plan's topic |
 | a mapping | its keys, each with its plan: a retry topic with the plan of the topic whose records it holds |
-| one plan that looks up ids without a subject (`ById`) or has no schemas | any topic, with `subscribe_pattern` or
-`assign` |
+| one plan that looks up ids without a subject (`ById`) or has no schemas | any topic, with `subscribe_pattern` or `assign` |
 
 Letter case distinguishes topics, as in Kafka: `Users` is not `users`. A row has the columns of all plans, in the plans'
 order; columns that its own plan lacks are null. If two plans have a column with the same name, its type must be the

@@ -1,6 +1,7 @@
 """How values without parts are passed to Spark's Avro: only with exact casts, none of which loses anything.
 
-| Avro | Spark types | otherwise | |---|---|---|
+| Avro | Spark types | otherwise |
+|---|---|---|
 | boolean, string, bytes | the same | |
 | int, long | byte, short, int; bigint as long only | bigint as int: only the arrow engine, which checks each value |
 | float | byte, short, float | int, bigint, double: the same |

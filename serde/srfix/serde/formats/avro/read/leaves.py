@@ -3,11 +3,11 @@
 If fastavro's own value is the column's value, it is used. Otherwise the raw value is read, and Connect's coercions
 convert it. srfix's own logical types make fastavro refuse values that it would misread:
 
-| logical type | on | refuses | |---|---|---|
+| logical type | on | refuses |
+|---|---|---|
 | `INT` | int | more than 32 bits: fastavro reads 64 |
 | `DECIMAL` | bytes, fixed | more bytes than `PayloadBounds.decimal_bytes`: their conversion is quadratic |
-| `TIME_MILLIS`, `TIME_MICROS` | int, long | a time outside of a day: fastavro turns a negative number into another time
-|
+| `TIME_MILLIS`, `TIME_MICROS` | int, long | a time outside of a day: fastavro turns a negative number into another time |
 
 They occur only in the reader's copy of a schema. fastavro looks up logical types by name, in one table for the process
 (its documented way to add types); no other library uses these names.

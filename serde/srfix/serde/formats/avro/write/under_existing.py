@@ -3,8 +3,7 @@
 
 | the schema | the columns | what is written |
 |---|---|---|
-| a field | a column with its name | the value, if Connect treats the types as the same: nothing is coerced, not even
-INT to long |
+| a field | a column with its name | the value, if Connect treats the types as the same: nothing is coerced, not INT to long |
 | a field, not optional | null | its default; refused without one |
 | a field | no column | its default; null if it is optional; refused if it is neither |
 | no field | a column | refused |

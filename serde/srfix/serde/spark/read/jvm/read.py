@@ -2,7 +2,8 @@
 
 A payload and the four bytes `AFTER` it are read as one record:
 
-| bytes | meaning | |---|---|
+| bytes | meaning |
+|---|---|
 | the payload | 5 bytes of framing, which are skipped, then the row |
 | `AFTER` | four unions; the reader knows only the last branch of each, null |
 
