@@ -392,6 +392,7 @@ _LOSSY = f"""{P3}{IMPORTS} import "google/protobuf/struct.proto"; message A {{
   oneof z {{ int32 za = 1; string zb = 2; }}
   float f = 3; repeated float list = 4; map<string, float> map = 5; A self = 6; repeated A selves = 7;
   double d = 8; google.protobuf.Struct s = 9; google.protobuf.FloatValue held = 10;
+  google.protobuf.Value v = 11;
 }}"""
 
 
@@ -403,6 +404,7 @@ _LOSSY = f"""{P3}{IMPORTS} import "google/protobuf/struct.proto"; message A {{
         ({"f": -(10**39)}, "->f is -1000"),
         ({"list": [1, 1e39]}, "->list[1] is"),
         ({"map": {"k": 1e39}}, "->map['k'] is"),
+        ({"v": {"number_value": 1, "string_value": "x"}}, "->v has the fields"),
         ({"held": {"value": 1e39}}, "->held->value is"),
         ({"self": {"selves": [{}, {"za": 1, "zb": "x"}]}}, "->self->selves[1] has the fields"),
     ],
@@ -487,3 +489,13 @@ class TestNesting:
             row = {"x": row}
         with pytest.raises(EncodeError, match="nests deeper than 100 messages"):
             protobuf.encoder(schema, WriteSpec())({"s": row}, b"")
+
+
+def test_a_chain_of_messages_is_read_and_written_however_long() -> None:
+    """The runtime's class factory calls itself for each."""
+    chain = "".join(f"message M{number} {{ M{number + 1} m = 1; }}" for number in range(1500))
+    schema = f"{P3}{chain} message M1500 {{ float a = 1; }}"
+    row: dict[str, object] = {"m": {"m": {}}}
+    body = protobuf.encoder(schema, WriteSpec())(row, b"")
+    assert body == b"\0\x0a\x02\x0a\0"
+    assert protobuf.decoder(schema, ReadSpec())(body, 0) == {"m": {"m": {"m": None}}}

@@ -38,7 +38,7 @@ from srfix.serde.errors import DecodeError, OutOfRangeError, SchemaError
 from srfix.serde.formats.avro.read.finish import decimal_of_bytes, decimal_of_unscaled
 from srfix.serde.formats.json.budget import Budget, cost_of_default
 from srfix.serde.formats.protobuf.connect import STRING, UNSIGNED_64, ProtoType
-from srfix.serde.formats.protobuf.descriptors import message_of
+from srfix.serde.formats.protobuf.descriptors import class_of, message_of
 from srfix.serde.formats.protobuf.indexes import FIRST, read_indexes
 from srfix.serde.formats.protobuf.room import FEWEST_BYTES, has_required, room_check
 from srfix.serde.interface import Row, Value
@@ -118,7 +118,7 @@ def reader(message: Descriptor, read: Callable[[Any], Value], budget: Budget | N
     """
     from google.protobuf.message import DecodeError as ParseError
 
-    made = _class_of(message)
+    made = class_of(message)
     parse, measured = made.FromString, room_check(message)
     lacking = made.FindInitializationErrors if budget is not None and has_required(message) else None
 
@@ -198,7 +198,7 @@ class _Plan:
         # `HasField` comes from the class, because a field of the message can have this name.
         names: dict[str, object] = {
             "spend": self.budget.spend,
-            "has": _class_of(cast("Descriptor", writer.holds)).HasField,
+            "has": class_of(cast("Descriptor", writer.holds)).HasField,
         }
         values: dict[str, list[str]] = {column.name: [] for column in of.columns}
         for target in of.targets:
@@ -235,7 +235,7 @@ class _Plan:
         fields = [field.type.field for field in of.fields]
         oneof = cast("FieldDescriptor", fields[0]).containing_oneof
         assert oneof is not None
-        chosen_by, which = oneof.name, _class_of(oneof.containing_type).WhichOneof
+        chosen_by, which = oneof.name, class_of(oneof.containing_type).WhichOneof
         reads: dict[str, list[tuple[str, Read]]] = {}
         for target in of.targets:
             how = target.value.how
@@ -256,12 +256,6 @@ class _Plan:
             return row
 
         return read
-
-
-def _class_of(message: Descriptor) -> Any:
-    from google.protobuf.message_factory import GetMessageClass
-
-    return GetMessageClass(message)
 
 
 def _named(names: dict[str, object], value: object) -> str:
@@ -537,7 +531,7 @@ class _Plain:
 
     def _known(self, message: Descriptor) -> tuple[list[tuple[str, Read, bool, bool]], Callable[[Any, str], bool], int]:
         price = self.budget.price_of_row(_EMPTY if field.is_repeated else 1 for field in message.fields)
-        return [self._field(field) for field in message.fields], _class_of(message).HasField, price
+        return [self._field(field) for field in message.fields], class_of(message).HasField, price
 
     def _field(self, field: FieldDescriptor) -> tuple[str, Read, bool, bool]:
         oneof = field.containing_oneof

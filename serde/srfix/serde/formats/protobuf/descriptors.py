@@ -14,7 +14,7 @@ import binascii
 import os
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module, resources
@@ -176,6 +176,30 @@ def message_of(field: FieldDescriptor) -> Descriptor:
     message = field.message_type
     assert message is not None
     return message
+
+
+def class_of(message: Descriptor) -> Any:
+    """The runtime's class of a message."""
+    from google.protobuf.message_factory import GetMessageClass
+
+    try:
+        return GetMessageClass(message)
+    except RecursionError:  # it makes a message's class before those of its fields, one call within the other
+        for part in reversed([*messages_in(message)]):
+            GetMessageClass(part)
+        return GetMessageClass(message)
+
+
+def messages_in(message: Descriptor, *, but: frozenset[str] = frozenset()) -> Iterator[Descriptor]:
+    """A message's type and the types of all messages in it, each once; not those whose full names are in `but`."""
+    left, seen = [message], {message.full_name, *but}
+    while left:
+        yield (part := left.pop())
+        for field in part.fields:
+            inner = field.message_type
+            if inner is not None and inner.full_name not in seen:
+                seen.add(inner.full_name)
+                left.append(inner)
 
 
 def compiled(text: str, references: tuple[str, ...] = ()) -> Compiled:

@@ -30,7 +30,7 @@ from srfix.serde.formats.avro import load
 from srfix.serde.formats.avro.write.scalars import scalar
 from srfix.serde.formats.protobuf.connect import ProtoType
 from srfix.serde.formats.protobuf.decode import is_held
-from srfix.serde.formats.protobuf.descriptors import message_of
+from srfix.serde.formats.protobuf.descriptors import class_of, message_of
 from srfix.serde.formats.protobuf.indexes import written_indexes
 from srfix.serde.formats.protobuf.kept import kept_check
 from srfix.serde.formats.protobuf.room import LEVELS
@@ -98,9 +98,8 @@ def _encoder(
 ) -> Encode:
     from google.protobuf.message import DecodeError as NotReadError
     from google.protobuf.message import EncodeError as NotWrittenError
-    from google.protobuf.message_factory import GetMessageClass
 
-    made: Any = GetMessageClass(message)
+    made = class_of(message)
     serialize, read = made.SerializeToString, made.FromString  # from the class, because a field can have such a name
     may_nest = check is None and _may_nest(message, _SHALLOW)
     check_kept = kept_check(message) if check is None else None
@@ -172,9 +171,7 @@ def _explained(message: Descriptor, row: object, check: ValueCheck | None, error
 def _misfit_path(message: Descriptor, row: Mapping[Any, object]) -> str:
     """The path of the first field whose value the runtime refuses, because the runtime does not always name it. It is empty if
     each field alone is accepted."""
-    from google.protobuf.message_factory import GetMessageClass
-
-    made: Any = GetMessageClass(message)
+    made = class_of(message)
     for name, value in row.items():
         try:
             made(**{name: value})

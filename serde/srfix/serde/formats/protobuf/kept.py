@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from srfix.serde.formats.protobuf.descriptors import message_of
+from srfix.serde.formats.protobuf.descriptors import message_of, messages_in
 from srfix.serde.formats.rows.value_check import Misfit
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ _FLOAT: Final = 2
 """The value of `FieldDescriptor.TYPE_FLOAT`."""
 _INFINITE: Final = 2.0**128 - 2.0**103
 """The smallest number that a float holds as infinity."""
-_FREE: Final = frozenset(f"google.protobuf.{name}" for name in ("Struct", "Value", "ListValue"))
-"""The runtime takes any dict for these, and keeps all of it."""
+_FREE: Final = frozenset(f"google.protobuf.{name}" for name in ("Struct", "ListValue"))
+"""For these the runtime takes any dict or list, and keeps all of it."""
 
 
 def kept_check(message: Descriptor) -> Check | None:
@@ -29,56 +30,48 @@ def kept_check(message: Descriptor) -> Check | None:
 
     The check raises `Misfit`, and expects what the runtime accepts.
     """
-    return _check_of(message, {}) if _may_drop(message) else None
+    if not any(map(_drops, messages_in(message, but=_FREE))):
+        return None
+    part_of = cache(_part)
 
-
-def _reachable(message: Descriptor) -> Iterable[Descriptor]:
-    reached, left = {message.full_name: message}, [message]
-    while left:
-        for field in left.pop().fields:
-            part = field.message_type
-            if part is not None and part.full_name not in reached and part.full_name not in _FREE:
-                reached[part.full_name] = part
-                left.append(part)
-    return reached.values()
-
-
-def _may_drop(message: Descriptor) -> bool:
-    return any(
-        any(len(oneof.fields) > 1 for oneof in part.oneofs) or any(field.type == _FLOAT for field in part.fields)
-        for part in _reachable(message)
-    )
-
-
-def _check_of(message: Descriptor, checks: dict[str, Check]) -> Check:
-    if message.full_name in checks:
-        return checks[message.full_name]
-    oneofs = [(oneof.name, [field.name for field in oneof.fields]) for oneof in message.oneofs if len(oneof.fields) > 1]
-    floats: list[FieldDescriptor] = []
-    parts: list[tuple[FieldDescriptor, Check]] = []
-
-    def check(row: Mapping[Any, object], path: str) -> None:
+    def check(row: Mapping[Any, object], path: str, message: Descriptor = message) -> None:
+        oneofs, fields = part_of(message)
         for oneof, names in oneofs:
             chosen = [name for name in names if row.get(name) is not None]
             if len(chosen) > 1:
                 raise Misfit([(path, f"has the fields {' and '.join(chosen)}, but the oneof {oneof} holds only one")])
-        for field in floats:
-            for where, number in _values(field, row.get(field.name), path):
-                if isinstance(number, int | float) and abs(number) >= _INFINITE and not math.isinf(number):
-                    raise Misfit([(where, f"is {number!r}, but a float holds less than {_INFINITE:.3g}")])
-        for field, check_part in parts:
-            for where, part in _values(field, row.get(field.name), path):
-                if isinstance(part, Mapping):
-                    check_part(part, where)
+        for field, inner in fields:
+            value = row.get(field.name)
+            if value is None:
+                continue
+            for where, part in _values(field, value, path):
+                if inner is not None:
+                    if isinstance(part, Mapping):
+                        check(part, where, inner)
+                elif isinstance(part, int | float) and abs(part) >= _INFINITE and not math.isinf(part):
+                    raise Misfit([(where, f"is {part!r}, but a float holds less than {_INFINITE:.3g}")])
 
-    checks[message.full_name] = check
+    return check
+
+
+def _drops(message: Descriptor) -> bool:
+    return any(len(oneof.fields) > 1 for oneof in message.oneofs) or any(
+        field.type == _FLOAT for field in message.fields
+    )
+
+
+def _part(message: Descriptor) -> tuple[list[tuple[str, list[str]]], list[tuple[FieldDescriptor, Descriptor | None]]]:
+    """The oneofs to check, and the fields, each with the message that it holds; None for a float."""
+    oneofs = [(oneof.name, [field.name for field in oneof.fields]) for oneof in message.oneofs if len(oneof.fields) > 1]
+    fields: list[tuple[FieldDescriptor, Descriptor | None]] = []
     for field in message.fields:
         held = _held(field)
-        if held.type == _FLOAT:
-            floats.append(field)
-        elif (inner := held.message_type) is not None and inner.full_name not in _FREE and _may_drop(inner):
-            parts.append((field, _check_of(inner, checks)))
-    return check
+        inner = held.message_type
+        if inner is not None and (inner.full_name in _FREE or not any(map(_drops, messages_in(inner, but=_FREE)))):
+            continue
+        if inner is not None or held.type == _FLOAT:
+            fields.append((field, inner))
+    return oneofs, fields
 
 
 def _held(field: FieldDescriptor) -> FieldDescriptor:
@@ -92,8 +85,6 @@ def _is_map(field: FieldDescriptor) -> bool:
 
 def _values(field: FieldDescriptor, value: object, path: str) -> Iterator[tuple[str, object]]:
     where = f"{path}->{field.name}"
-    if value is None:
-        return
     if not field.is_repeated:
         yield where, value
     elif isinstance(value, Mapping):

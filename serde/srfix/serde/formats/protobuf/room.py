@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.errors import PayloadBoundError
+from srfix.serde.formats.protobuf.descriptors import messages_in
 
 if TYPE_CHECKING:
-    from google.protobuf.descriptor import Descriptor, FieldDescriptor
+    from google.protobuf.descriptor import Descriptor
 
 FEWEST_BYTES: Final = 2
 """The fewest bytes of a message in a message: its field number, and the length 0."""
@@ -94,17 +95,7 @@ def room_check(message: Descriptor) -> Callable[[bytes], None] | None:
 
 def has_required(message: Descriptor) -> bool:
     """Whether the message, or a message in it, has a `required` field (proto2)."""
-    return any(field.is_required for field in _fields(message))
-
-
-def _fields(message: Descriptor) -> Iterator[FieldDescriptor]:
-    left, seen = [message], {message.full_name}
-    while left:
-        for field in left.pop().fields:
-            yield field
-            if field.message_type is not None and field.message_type.full_name not in seen:
-                seen.add(field.message_type.full_name)
-                left.append(field.message_type)
+    return any(field.is_required for part in messages_in(message) for field in part.fields)
 
 
 def _repeated(message: Descriptor) -> Iterator[Descriptor]:
