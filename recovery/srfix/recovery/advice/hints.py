@@ -51,10 +51,7 @@ Hint: TypeAlias = ReaderHint | GenerationHint | LivenessHint | RestoreIsolation
 
 
 def gather_hints(store: SuspectStore, survey: Survey, topic: Topic | None = None) -> tuple[Hint, ...]:
-    """All hints on a store and its application. A source that cannot be asked gives no hint. The phantom's schemas say
-    something of the reader only in comparison with the source topic's own schemas: without the topic, such hints are
-    weak.
-    """
+    """All hints on a store and its application; without the topic, a comparison of schemas gives only weak ones."""
     isolation = survey.restore_isolation(store.application)
     return (
         *_reader_hints(store, survey, topic),
@@ -65,10 +62,7 @@ def gather_hints(store: SuspectStore, survey: Survey, topic: Topic | None = None
 
 
 def with_hints(context: CheckContext, hints: Iterable[Hint]) -> CheckContext:
-    """The context in which the store is judged: what the person said, else what the hints say without doubt.
-
-    ksqlDB's version is stronger than the look of a schema: a patched engine writes the same schemas.
-    """
+    """The context with what the hints say without doubt; ksqlDB's version is stronger than the look of a schema."""
     of_all = tuple(hints)
     if context.reader is Reader.UNKNOWN:
         for weight in (Weight.CONCLUSIVE, Weight.STRONG):

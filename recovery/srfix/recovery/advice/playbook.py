@@ -218,9 +218,7 @@ def _wiping(facts: Circumstances) -> str:
 
 
 def after_repair(facts: Circumstances, *, when: str) -> Iterator[str]:
-    """Whether to restart, and what the standbys do. `when` says when srfix looked at the group: `now`, or `when the
-    repair was planned`.
-    """
+    """Whether to restart, and what standbys do; `when` srfix looked at the group: `now`, or `when … was planned`."""
     yield f"After: {restart(facts, when)}"
     yield from _standbys(facts)
 

@@ -92,9 +92,7 @@ def _magic(text: str) -> int | None:
 
 
 def from_subscriptions(versions: Iterable[int]) -> GenerationHint | None:
-    """The version by the members of a running application (`SubscriptionInfo.latestSupportedVersion`); None without
-    members. During an upgrade, the members differ.
-    """
+    """The version by a group's members (`SubscriptionInfo.latestSupportedVersion`), which an upgrade mixes."""
     in_order = sorted(set(versions))
     if not in_order or in_order[0] < min(_SUBSCRIPTIONS):
         return None
@@ -133,9 +131,7 @@ def decisive_version(hints: Iterable[GenerationHint]) -> StreamsVersion | None:
 
 
 def version_range(hints: Iterable[GenerationHint]) -> tuple[StreamsVersion | None, StreamsVersion | None]:
-    """The oldest and the newest version that are possible; None without a bound. Weak hints do not count. Lower bounds
-    win over upper ones, because an upgraded directory keeps files of older versions.
-    """
+    """The possible range, by strong hints; lower bounds win, as an upgraded directory keeps files of older versions."""
     strong = [hint for hint in hints if hint.weight is not Weight.WEAK]
     oldest = max((hint.oldest for hint in strong if hint.oldest is not None), default=None)
     newest = min((hint.newest for hint in strong if hint.newest is not None), default=None)

@@ -117,9 +117,7 @@ class ColumnReader:
 
 
 class PartitionCounter:
-    """Counts one partition's records, in order of their offsets. Without a restore limit (exclusive), every record is
-    pending.
-    """
+    """Counts one partition's records, by ascending offset. Without a restore limit (exclusive), all are pending."""
 
     def __init__(self, restore_limit: int | None) -> None:
         self._limit = restore_limit
@@ -278,9 +276,7 @@ class _Stretch:
 
 
 class _IdsByOffset:
-    """The id or mark at each offset. Stretches of one id are the usual case, and take no room. Null payloads are left
-    out: a null value is a tombstone, and a null key is no key.
-    """
+    """The id or mark at each offset; stretches of one id take no room. Tombstones and null keys are left out."""
 
     __slots__ = ("_stretches",)
 

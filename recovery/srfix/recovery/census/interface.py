@@ -146,9 +146,7 @@ class PartitionCensus:
     committed_offset: int | None
     """The group's committed offset; None if it has none."""
     restore_limit: int | None
-    """The offset at which a restore stops, exclusive: min(end, committed); for a global table, the end; None if nothing
-    is restored.
-    """
+    """Where a restore stops, exclusive: min(end, committed); a global table's end; None if nothing is restored."""
     records: int
     keys: RoleCensus
     values: RoleCensus
@@ -285,9 +283,7 @@ _NOTHING = RoleCensus(ids=(), guids=0, unframed=0, nulls=0, first_unframed_offse
 
 
 class NoCensus:
-    """A `CensusEngine` that reads nothing, for runs that have no time: no partition is read, so nothing is called
-    healthy.
-    """
+    """A `CensusEngine` that reads nothing, for runs without time; so nothing is called healthy."""
 
     def count(self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None) -> Census:
         """Every partition, as if reading had stopped before its first record; an offset of 0 means that it is not known."""

@@ -109,9 +109,7 @@ class ProcessCensus:
 
 
 def shares(sizes: Mapping[int, int], most: int) -> list[tuple[int, ...]]:
-    """The partitions, with their records, in up to `most` shares of about one size, the largest first; every one in exactly
-    one share. Those without records make no share of their own.
-    """
+    """The partitions in up to `most` shares of about one size, the largest first; empty ones make no share."""
     count = max(1, min(most, sum(size > 0 for size in sizes.values())))
     parts: list[list[int]] = [[] for _ in range(count)]
     loads = [0] * count
@@ -150,9 +148,7 @@ def _end_with(parent: BaseProcess) -> None:
 
 
 def _count(census: LocalCensus, request: CensusRequest, number: int, began: float) -> Census:
-    """Counts one share, in a process of its own. `began` is by `time.monotonic`, which the processes of a machine have
-    in common.
-    """
+    """Counts one share in its own process; `began` is by `time.monotonic`, which a machine's processes share."""
     assert _shared is not None
     stop, done = _shared
 

@@ -113,9 +113,7 @@ def counting_sql(restore_limits: Sequence[int | None]) -> str:
 
 
 def latest_sql(role: Role) -> str:
-    """The statement over a frame named `{records}`: the latest record of each key and partition, except keys that a
-    tombstone removed: partition, offset, payload (the key or the value), headers that name its schema.
-    """
+    """The latest record of each key and partition, but for removed keys: partition, offset, payload, headers."""
     return _LATEST.format(payload=role.value, header=schema_id_header(role))
 
 

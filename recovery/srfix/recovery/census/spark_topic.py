@@ -49,10 +49,7 @@ class SparkTopics:
         return f"SparkTopics({self._client.bootstrap_servers})"
 
     def frame(self, topic: Topic, ranges: Mapping[int, tuple[int, int]], isolation: Isolation) -> DataFrame:
-        """The records of each partition from the first offset (inclusive) to the second (exclusive), with headers.
-
-        Where the log's start moves meanwhile, the read goes on from the new one.
-        """
+        """The records from the first offset (inclusive) to the second (exclusive), with headers; the start may move."""
         starts = {str(partition): start for partition, (start, _) in ranges.items()}
         ends = {str(partition): end for partition, (_, end) in ranges.items()}
         return (
@@ -111,10 +108,7 @@ def finished(
     give_up_at: float | None = None,
     on_tick: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[Key, Result]]:
-    """Runs the jobs side by side, and yields each answer as soon as it is there: Spark fills its cores with the first
-    jobs first. Jobs that are not done in time (`time.monotonic`) are interrupted, and their answers are missing.
-    `on_tick` is called a few times a second, from this thread.
-    """
+    """Runs the jobs side by side, and yields each answer at once; those not done at `give_up_at` are interrupted."""
     from srfix.serde.spark._pyspark.sessions import this_threads_jars
 
     mark, interrupt = _interruption(spark)

@@ -18,9 +18,7 @@ def is_certain(facts: StoreFacts) -> bool:
 
 
 def is_certain_role(facts: StoreFacts, role: RoleFacts) -> bool:
-    """True if the store's serde of this role is certainly one of a schema registry: the phantom subject exists, and the
-    keys that were read fit its schemas.
-    """
+    """True if the store's serde of this role certainly asks a registry: it has a phantom subject, and the keys fit."""
     if not role.state.versions:
         return False
     return role.role is Role.VALUE or (facts.keys is not None and facts.keys.is_certain)

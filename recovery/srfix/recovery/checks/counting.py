@@ -99,10 +99,7 @@ def _records(count: int) -> str:
 
 
 def prove_absent(facts: StoreFacts, role: RoleFacts, ids: Collection[SchemaId]) -> bool:
-    """True if the rows of every partition were read to their end, and none carries one of these ids in this role.
-
-    Never True for a global store, because it restores the topic at every start without state, even at its first one.
-    """
+    """True if every row was read, and none has such an id; never for a global store: its first start restores."""
     rows = facts.rows
     return (
         rows is not None

@@ -125,9 +125,7 @@ class Repair:
 
     wants: Callable[[Finding, RepairRequest], Wanted]
     without_census: Callable[[StoreFacts, RoleFacts, CheckContext, RepairRequest], Wanted] | None = None
-    """What the keys or values of a store lack, if there is no finding because no census was made; None if they lack
-    nothing.
-    """
+    """What a store's keys or values lack if there is no finding for want of a census; None if they lack nothing."""
     also: str | None = None
     """A clause that says what `--also` with this code asks for; None if `--also` cannot have this code."""
     only_on_request: bool = False
@@ -147,9 +145,7 @@ class AdviceRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What the findings of an application forbid, as parts of sentences. Each part comes from the first check in the
-    table that has it.
-    """
+    """What an application's findings forbid, as parts of sentences; each from the first check that has it."""
 
     wiping: str | None = None
     """Why wiping the state does not help."""
@@ -189,18 +185,14 @@ class Check:
     find: Callable[[StoreFacts, CheckContext], Iterator[Finding]] = lambda _facts, _context: iter(())
     """From what was learned of a store to findings, at most one per role."""
     without_source: Callable[[Finding, str], Finding] | None = None
-    """The finding for a store whose source is undecided, with the question which topic the source is; None if this
-    check says nothing of such a store.
-    """
+    """The finding for a store of undecided source, with the question which it is; None if it says nothing of it."""
     repair: Repair | None = None
     """What a plan does about it; None if no registration helps."""
     advice: Advice = Advice()
     find_of_application: Callable[[ApplicationFacts, CheckContext], Iterator[Finding]] | None = None
     """From an application's internal subjects without topics to findings; None for a check of stores."""
     find_of_changelog: Callable[[ChangelogFacts, CheckContext], Iterator[Finding]] | None = None
-    """From a changelog topic whose ids the registry has lost to findings, at most one per role; None if the check has
-    none.
-    """
+    """From a changelog whose ids the registry has lost to findings, at most one per role; None for other checks."""
     find_of_topic: Callable[[TopicRequest], Iterator[TopicFinding]] | None = None
     """From what was learned of a topic's keys or values, without a store, to findings; None for other checks."""
     foretell: Callable[[Prospect], Iterator[Foretold]] | None = None

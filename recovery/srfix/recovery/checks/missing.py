@@ -133,9 +133,7 @@ def _some(ids: Sequence[SchemaId]) -> str:
 
 
 def _unless_without_logging(facts: StoreFacts) -> str:
-    """What evidence from the cluster cannot show; empty if a state directory or a person has said that the store
-    restores.
-    """
+    """What evidence from the cluster cannot show; empty if a state directory or a person says that it restores."""
     source = facts.source
     if source is None or any(e.kind in _TELLS_OF_RESTORES and e.topic == source.topic for e in facts.evidence):
         return ""

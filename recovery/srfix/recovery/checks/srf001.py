@@ -50,17 +50,13 @@ CODE = "SRF001"
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per role with missing ids. None for a global store, or if the rows on disk prove that no missing id
-    is in the store (SRF002).
-    """
+    """One finding per role with missing ids; none for a global store (SRF006)."""
     if not is_of_global_store(facts, context):
         yield from findings_of(CODE, facts, context)
 
 
 def findings_of(code: str, facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per role with missing ids, under this code. None if the rows on disk prove that no missing id is in
-    the store (SRF002), or if nothing shows that readers ask the subject at all.
-    """
+    """The same under this code; none if the rows on disk prove every missing id absent (SRF002), or for `is_untold`."""
     if is_untold(facts, context):
         return  # reported as not looked at: Kafka Streams with the fix asks no such subject
     for role in facts.roles.values():
@@ -95,9 +91,7 @@ def _next(code: str, facts: StoreFacts, role: RoleFacts, context: CheckContext) 
 def want_of_phantom(
     facts: StoreFacts, role: RoleFacts, request: RepairRequest, finding: Finding | None = None, *, code: str = CODE
 ) -> Want:
-    """What the phantom subject of a store lacks, planned under a code. There is no finding if nothing fails, or if no
-    census was made.
-    """
+    """What the phantom subject of a store lacks, planned under a code; no finding if nothing fails, or is counted."""
     own = facts.source_of(role.role)
     ids = () if finding is None else tuple(fault.schema_id for fault in finding.schema_ids)
     return Want(
@@ -126,9 +120,7 @@ def _missing(
 
 
 def wants_of(code: str) -> Callable[[Finding, RepairRequest], Wanted]:
-    """What the phantom subject lacks by a finding of this code. If the finding is a note, `--also` with this code or
-    with SRF001 asks for it.
-    """
+    """What the phantom subject lacks by a finding of this code; a note only if `--also` has this code or SRF001."""
     codes = frozenset((CODE, code))
 
     def wants(finding: Finding, request: RepairRequest) -> Wanted:
@@ -144,9 +136,7 @@ def wants_of(code: str) -> Callable[[Finding, RepairRequest], Wanted]:
 
 
 def repair_of(code: str, also: str, *, of_global_stores: bool) -> Repair:
-    """The repair of missing ids that a code reports, for global stores or for all others; `--also SRF001` asks for
-    both.
-    """
+    """The repair of missing ids that a code reports, for global stores or all others; `--also SRF001` asks for both."""
 
     def without_census(facts: StoreFacts, role: RoleFacts, context: CheckContext, request: RepairRequest) -> Wanted:
         if of_global_stores is not is_of_global_store(facts, context):
@@ -212,9 +202,7 @@ ADVICE: Final = Advice(
 
 
 def foretell(prospect: Prospect) -> Iterator[Foretold]:
-    """Predicts that a restore, or a version that asks the phantom subject again, brings ids that this subject lacks;
-    not for a global store.
-    """
+    """A restore, or a version that asks the phantom subject again, brings ids that it lacks; not for a global store."""
     if not prospect.judged.store.is_global:
         yield from foretell_as(CODE, prospect)
 

@@ -310,9 +310,7 @@ def _foretold(prospect: Prospect, role: Role, on_disk: tuple[SchemaId, ...] | No
 
 
 def _lacking_on_disk(judged: JudgedStore, role: Role) -> tuple[SchemaId, ...] | None:
-    """The ids that rows on disk carry and the source topic's subject lacks; None if there may be rows that srfix did
-    not see, and the source's subject lacks none of the ids that it saw.
-    """
+    """The ids on disk that the source's subject lacks; None if it lacks none of them, but there may be unseen rows."""
     from srfix.recovery.facts.survey import ask_membership
 
     facts, registry = judged.facts(), judged.sight.registry

@@ -47,9 +47,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 
 
 def may_be_producers(facts: StoreFacts, role: RoleFacts, schema_id: SchemaId, context: CheckContext) -> bool:
-    """True if a producer, too, may have registered one of the internal versions: where ksqlDB reads records that ksqlDB
-    wrote, the producer's next schema may be the store's own.
-    """
+    """True if a producer may have registered it, too: where ksqlDB reads what ksqlDB wrote, their schemas are alike."""
     if facts.source is None or schema_id not in role.state.schema_ids:
         return True
     subject = facts.store.source_subject(facts.source.topic, role.role)
@@ -58,9 +56,7 @@ def may_be_producers(facts: StoreFacts, role: RoleFacts, schema_id: SchemaId, co
 
 
 def internal_versions(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> Mapping[SchemaId, str]:
-    """The ids that are live under the source's subject and that no record carries, each with the reason why it is
-    internal. None if some record was not counted, or does not carry its id itself.
-    """
+    """The ids that `_internal` gives; none if some record was not counted, or does not carry its id itself."""
     census = facts.census
     if census is None or census.is_partial or any(partition.of(role.role).guids for partition in census.partitions):
         return {}
@@ -70,9 +66,7 @@ def internal_versions(facts: StoreFacts, role: RoleFacts, context: CheckContext)
 def _internal(
     facts: StoreFacts, role: RoleFacts, carried: Collection[SchemaId], context: CheckContext
 ) -> Iterator[tuple[SchemaId, str]]:
-    """The ids that are live under the source's subject and that no record carries, and the reasons why they are
-    internal.
-    """
+    """The live ids under the source's subject that no record carries, with the reasons why they are internal."""
     if facts.source is None:
         return
     subject = facts.store.source_subject(facts.source.topic, role.role)

@@ -53,9 +53,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 
 
 def known_elsewhere(unknown: Iterable[SchemaId], subject: Subject, context: CheckContext) -> str:
-    """What contexts of the registry, other than the subject's, know of ids, in words; empty if they know nothing, or if
-    srfix may not ask.
-    """
+    """What other contexts of the registry know of ids, in words; empty if nothing, or if srfix may not ask."""
     from srfix.recovery.facts.survey import schema_behind
     from srfix.serde.errors import RegistryError
     from srfix.serde.schemas.errors import SchemaNotFoundError

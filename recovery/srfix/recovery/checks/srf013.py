@@ -30,9 +30,7 @@ CODE = "SRF013"
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per role with such rows. Kafka Streams compares keys and does not read them, so keys without an id
-    give no finding.
-    """
+    """One finding per role with such rows. Keys without an id give none: Streams compares and never reads them."""
     if facts.source is None or facts.census is None:
         return
     for role in facts.roles.values():
@@ -197,9 +195,7 @@ def _at_fault(undecodable: tuple[UndecodableRows, ...], *, is_partial: bool) -> 
 
 
 def find_of_topic(request: TopicRequest) -> Iterator[TopicFinding]:
-    """At most one finding of a topic's keys or values: unframed records beside framed ones, and bodies that do not
-    decode.
-    """
+    """At most one finding of a topic's keys or values: unframed beside framed ones, and bodies that do not decode."""
     topic, answer, bodies = request.topic, request.answer, request.bodies
     sentences, faults, first = [], tuple[IdAtFault, ...](), None
     unframed = _unframed_places(request.answers.census, answer.role)

@@ -25,11 +25,7 @@ CODE = "SRF015"
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per role whose next put is certain to be refused.
-
-    A subject with live versions gives no finding, because they may include the application's own schema; unless srfix
-    knows this schema, and it is not among them.
-    """
+    """One finding per role whose next put is certain to be refused; live versions may hold the application's own."""
     if facts.source is None:
         return
     for role in facts.roles.values():

@@ -203,9 +203,7 @@ def _newest(pair: SubjectPair, sight: Sight) -> Schema | None:
 def foretell_of_subject(
     new: NewSchema, state: SubjectState, stores: Iterable[JudgedStore], sight: Sight
 ) -> Iterator[Foretold]:
-    """Whether the schema's own subject refuses it. The code is given only if an application's own schema there is the
-    reason.
-    """
+    """Whether the schema's own subject refuses it; with the code only if an application's own schema is the reason."""
     refused, _is_known = sight.refusal(state, new.role, new.schema)
     if refused is None:
         return

@@ -44,9 +44,7 @@ _WORDS_OF_TYPES: Final = {"AVRO": "Avro", "PROTOBUF": "Protobuf"}
 
 
 def find_of_topic(request: TopicRequest) -> Iterator[TopicFinding]:
-    """One finding for each subject that the reader asks: the ids that it fails on, or the ids for which it does not
-    need the subject.
-    """
+    """One finding per subject that the reader asks: ids that it fails on, or for which it does not need the subject."""
     from srfix.recovery.facts.holders import find_holders
 
     by_subject: dict[Subject, list[AskedId]] = {}
@@ -252,9 +250,7 @@ def unreadable(latest: Schema, writer: Schema) -> tuple[tuple[str, ...], str | N
 def foretell_of_readers(
     new: NewSchema, state: SubjectState, stores: Iterable[JudgedStore], sight: Sight
 ) -> Iterator[Foretold]:
-    """The records that a reader with `use.latest.version` cannot read once a new schema is the latest of its subject.
-    Only a note, because nothing shows whether there is such a reader.
-    """
+    """The records that a `use.latest.version` reader could not read; a note, as nothing shows such a reader."""
     ids = {version.schema_id for version in state.live}
     for judged in stores:
         pair = judged.subject_pair(new.role)
@@ -279,9 +275,7 @@ def foretell_of_readers(
 def in_words(
     latest: Schema, subject: Subject, ids: Iterable[SchemaId], sight: Sight
 ) -> tuple[tuple[SchemaId, ...], str] | None:
-    """The ids that a reader with this latest version cannot read, and a clause that says so; None if it reads all, or
-    if srfix cannot compare them.
-    """
+    """The ids that a reader with this latest version cannot read, with a clause; None if none, or if not comparable."""
     from srfix.recovery.facts.survey import schema_behind
     from srfix.serde.schemas.errors import SchemaNotFoundError
 

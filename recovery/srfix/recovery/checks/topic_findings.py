@@ -36,9 +36,7 @@ class Origin(Enum):
     """Another topic's subject holds the ids, and this topic's name ends in that topic's: MirrorMaker 2 puts the source
     cluster's name and a dot before it."""
     OTHER_TOPIC = "other topic"
-    """Another topic's subject holds the ids: the topic is a copy under another name, or a producer has its own
-    serializer.
-    """
+    """Another topic's subject holds the ids: a copy under another name, or the producer has its own serializer."""
     RECORD = "record"
     """The subject of the record's name holds the ids (RecordNameStrategy)."""
     TOPIC_RECORD = "topic-record"
@@ -52,16 +50,12 @@ class Origin(Enum):
 class TopicOrigin:
     kind: Origin
     subjects: tuple[Subject, ...]
-    """The subjects that hold all of the ids with live versions, likeliest first; if there are none, those that hold
-    some ids.
-    """
+    """Those that hold all of the ids with live versions, likeliest first; if there are none, those that hold some."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicFinding(Finding):
-    """A fault that a reader of a topic meets, or a note, without an application and a store. One per (code, role,
-    subject).
-    """
+    """A fault, or a note, for a topic's reader, without application and store. One per (code, role, subject)."""
 
     source: Source
     """The topic, and its own subject for the role, by TopicNameStrategy."""

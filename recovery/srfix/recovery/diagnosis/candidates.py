@@ -151,9 +151,7 @@ def _all_splits(survey: Survey) -> Iterator[SuspectStore]:
 
 
 def _splits(topic: Topic, context: str, application: str | None, store: str | None) -> tuple[SuspectStore, ...]:
-    """The possible ways to split a changelog's name, the longest application first. A person who names only an
-    application may not know of others with such a name; a person who also names the store does.
-    """
+    """The ways to split a changelog's name, the longest application first; one named with its store is the only one."""
     names = application_prefixes(topic) if application is None or store is None else (application,)
     return tuple(
         SuspectStore(application=name, name=parsed.store, context=context)
@@ -165,10 +163,7 @@ def _splits(topic: Topic, context: str, application: str | None, store: str | No
 
 
 def _ask(survey: Survey, listed: Collection[str], topics: Iterable[Topic], *, named: str | None) -> None:
-    """Asks for the offsets of all groups that come into question, side by side. These are the listed groups, else all
-    groups that a name allows: a listing shows only groups that this user may describe, so a missing group proves
-    nothing.
-    """
+    """Asks side by side for the offsets of all groups in question; one that is not listed may still exist."""
     least = 0 if named is None else len(named)
     groups: dict[str, None] = {}
     for topic in topics:
@@ -200,9 +195,7 @@ def _named(
 
 
 def _never_restored(survey: Survey, suspect: Suspect) -> Skipped | None:
-    """Why a name says that nothing is restored from a source topic; None if it does not say so, or if the person has
-    named a source, or has given something that shows it.
-    """
+    """Why its name says that no source topic is restored; None if it does not, or if something given shows it."""
     if any(survey.named_source(split) is not None for split in suspect.splits):
         return None
     if any(shown_to_restore_nothing(survey, split) is not None for split in suspect.splits):
@@ -217,10 +210,7 @@ def _never_restored(survey: Survey, suspect: Suspect) -> Skipped | None:
 
 
 def _hidden(survey: Survey, suspects: Collection[Suspect], command_line: CommandLine) -> Mapping[Suspect, Skipped]:
-    """Stores whose changelog may exist after all, in a place that this user may not see.
-
-    Stores are left out if the person names their source, or has given something that names it.
-    """
+    """Stores whose changelog this user may not see; not those whose source is named, or shown by something given."""
     certain = {suspect.changelog for suspect in supplied_stores(survey)}
     doubtful = [
         suspect
@@ -232,9 +222,7 @@ def _hidden(survey: Survey, suspects: Collection[Suspect], command_line: Command
 
 
 def _has_trace(survey: Survey, suspect: Suspect) -> bool:
-    """True if the registry has a subject of it, or if a state directory, ksqlDB or `--source` names it, or if all
-    stores of its topology are global ones: such an application has no group.
-    """
+    """True if anything but a topology names it, or if all its topology's stores are global: then it has no group."""
     return any(
         any(map(survey.has_subject, split.subjects))
         or survey.named_source(split) is not None
@@ -295,9 +283,7 @@ def supplied_stores(survey: Survey) -> Iterator[SuspectStore]:
 
 
 def supplied_skips(survey: Survey, *, application: str | None, names: frozenset[str]) -> Iterator[Skipped]:
-    """Parts of the given files and servers that srfix could not read, and names in them that it did not follow and that
-    are not among `names`.
-    """
+    """The parts of the given inputs that srfix could not read, or did not follow because they are not among `names`."""
     for state in survey.supplied.state:
         if application is None or state.application == application:
             yield from _of_state_directory(state, survey)

@@ -139,9 +139,7 @@ def _learn(
     is_whole: bool,
     application: str | None,
 ) -> ChangelogFacts | None:
-    """The ids of a changelog that the registry has lost; None if none was seen, or if the changelog belongs to another
-    application.
-    """
+    """The ids of a changelog that the registry has lost; None if none was seen, or for another application's."""
     if is_in_own_format(topic):
         account.wrapped.append(topic)
         return None
@@ -180,9 +178,7 @@ def _learn(
 
 
 def _ids_on_disk(survey: Survey, counter: Counter, topic: Topic) -> StoreIds:
-    """The ids in the rows of the changelog's store. Empty without rocksdict, which is reported for the stores
-    themselves.
-    """
+    """The ids in the rows of the changelog's store; empty without rocksdict, which the stores themselves report."""
     try:
         return ids_by_changelog(survey.supplied.state, topic, counter.rows)
     except LibraryMissingError:
@@ -206,12 +202,7 @@ def _lost(survey: Survey, topic: Topic, roles: dict[Role, tuple[str, ...]], cens
 
 
 def _owner(survey: Survey, applications: Applications, topic: Topic) -> str | None:
-    """The living application with the longest name that fits; else one that the person gave, or that a generated name
-    shows.
-
-    A group whose members are plain consumers is no application. Nor is one that has committed offsets of the topic itself: a
-    restore commits none.
-    """
+    """The living application with the longest name, else a given or generated one; a restore commits no offsets."""
     prefixes = application_prefixes(topic)
     survey.ask_commits(prefixes)
     named = (name for name in prefixes if applications.is_group(name) and not applications.is_plain(name))

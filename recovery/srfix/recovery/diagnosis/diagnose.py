@@ -216,9 +216,7 @@ class _Gathered:
         return undecided.gone(verdict, command_line) if verdict.chosen is not None and verdict.chosen.is_gone else None
 
     def _shown_to_restore_nothing(self, verdict: Verdict) -> tuple[SuspectStore, str] | None:
-        """The store into which nothing is restored, and what shows this. If the name is an operator's, any store that
-        the name allows will do, because Kafka Streams gives such a name to no table of one topic.
-        """
+        """The store into which nothing is restored, and why; an operator's name is no table's, so any split will do."""
         splits = [verdict.store]
         if operator_behind(verdict.suspect.changelog) is not None:
             splits += verdict.suspect.splits
@@ -271,11 +269,7 @@ class _Gathered:
         return _is_wrong(_check(facts, context))
 
     def _of_open(self, verdict: Verdict, context: CheckContext) -> Sequence[Finding]:
-        """A finding without a source per code and role, if at least one of the hypotheses would give one.
-
-        If none would, the store still counts as not examined, unless each hypothesis was judged completely and gave
-        only notes.
-        """
+        """A finding without a source per code and role, if a hypothesis gives one; else the store is not examined."""
         every = verdict.open
         if all(hypothesis.topic is None for hypothesis in every):
             self.skipped.append(undecided.without_source(verdict, self.context.command_line))
@@ -331,9 +325,7 @@ class _Gathered:
         hints: Sequence[Hint],
         store: SuspectStore | None = None,
     ) -> None:
-        """Keeps the findings of a store (the verdict's store if no other one is given), and what is known of its
-        application.
-        """
+        """Keeps the findings of a store (the verdict's, if no other is given), and what is known of its application."""
         suspect, observed = store or verdict.store, observations(hints)
         splits = tuple(f"{split.application}/{split.name}" for split in verdict.other_splits)
         self.findings.extend(replace(finding, observations=observed, other_splits=splits) for finding in findings)
@@ -388,9 +380,7 @@ def _check_without_source(facts: StoreFacts, context: CheckContext, which_is_tru
 
 
 def _but_for_topic(facts: StoreFacts) -> StoreFacts:
-    """The facts without the name of the topic, so that they are equal for all topics that give the same findings as
-    source.
-    """
+    """The facts without the name of the topic: equal for all topics that give the same findings as source."""
     census, keys, configs, nameless = facts.census, facts.keys, facts.source_configs, Topic("")
     return replace(
         facts,
@@ -409,9 +399,7 @@ def _is_wrong(findings: Iterable[Finding]) -> bool:
 
 
 def _are_all_there(verdict: Verdict, survey: Survey) -> bool:
-    """True if there can be no other hypotheses than those that are left: a state directory shows that the store is not
-    global, so it is a table of a topic that its group reads.
-    """
+    """True if no other hypothesis is possible: the store is not global on disk, and its group reads no other topic."""
     store = verdict.store
     read = read_topics(store, survey)
     is_global_store = survey.supplied.is_told_global(store.application, store.name)

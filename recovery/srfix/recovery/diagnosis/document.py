@@ -267,9 +267,7 @@ def _hypotheses(considered: Iterable[Considered]) -> list[Hypothesis]:
 
 
 def _evidence(pieces: Iterable[Evidence], topic: Topic | None) -> list[PieceOfEvidence]:
-    """The evidence in order. Pieces that say the same of many topics share one entry; those about the topic in question
-    stand by themselves.
-    """
+    """The evidence in order; pieces that say the same of many topics share one entry, but for the topic in question."""
     alike: dict[tuple[object, ...], list[Evidence]] = {}
     for piece in sorted(pieces, key=evidence_order):
         own = piece.topic is None or piece.topic == topic

@@ -75,10 +75,7 @@ def foretell(
     application: str | None = None,
     ignore: Iterable[str] = (),
 ) -> Forecast:
-    """All predictions for one store or application, or for all. Reads only. If a new schema is given, only the
-    predictions about it, about names and about the upgrade are made; without topologies and ksqlDB's answers, the
-    stores of the cluster are judged for it. Patterns over subjects acknowledge predictions that a person knows.
-    """
+    """All predictions; for a new schema only those about it, its names and the upgrade. Patterns acknowledge some."""
     sight = sight or Sight()
     skipped = list(without_topology(supplied))
     stores = [guarded_store for guarded_store in guarded_stores(supplied) if store in (None, guarded_store.name)]
@@ -173,9 +170,7 @@ def _cannot_open(judged: JudgedStore, target: StreamsVersion) -> Iterator[Foreto
 
 
 def _unasked(judged: Sequence[JudgedStore], sight: Sight) -> Iterator[Skipped]:
-    """Inputs that were not given and would show more of the stores that may restore a source topic; they do not change
-    the outcome.
-    """
+    """Inputs that nobody gave and that would show more of stores that may restore a topic; changes no outcome."""
     of_topics = [one for one in judged if one.restores_source_bytes(one.running) is not Certainty.EXCLUDED]
     if not of_topics:
         return

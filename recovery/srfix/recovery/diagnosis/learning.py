@@ -43,9 +43,7 @@ _Committed: TypeAlias = tuple[int | None, ...] | None
 """For each partition a group's committed offset; for a global table, None instead."""
 _Decoded: TypeAlias = tuple[Topic, _Committed, Isolation, tuple[Role, ...], WindowKind | None, frozenset[SchemaId], str]
 _LAST_RECORD_SINCE: Final = StreamsVersion(2, 6)
-"""The first Kafka Streams whose checkpoints hold the offset of the last record; older ones hold that of the next
-record.
-"""
+"""The first Kafka Streams whose checkpoints hold the offset of the last record, not of the next one."""
 
 
 @dataclass(slots=True)
@@ -217,9 +215,7 @@ def _writes_unframed(rows: StoreRows | None) -> bool:
 
 
 def _states(survey: Survey, suspect: SuspectStore, census: Census) -> Mapping[Role, SubjectState]:
-    """The versions under the phantom subjects. If a subject is not listed, srfix asks about it only if a finding may
-    need it.
-    """
+    """The versions under the phantom subjects; one that is not listed is asked for only if a finding may need it."""
     states: dict[Role, SubjectState] = {}
     for role in (Role.VALUE, Role.KEY):
         subject = suspect.subject(role)
@@ -233,9 +229,7 @@ def _states(survey: Survey, suspect: SuspectStore, census: Census) -> Mapping[Ro
 
 
 def is_global(survey: Survey, suspect: SuspectStore, topic: Topic | None) -> bool:
-    """True for the store of a global table, whose restore ignores committed offsets. A state directory or a topology
-    says so, or the group has committed offsets elsewhere and none for its topic.
-    """
+    """True for a global table's store: something given says so, or the group commits elsewhere and not there."""
     is_shown = survey.supplied.is_told_global(suspect.application, suspect.name)
     if is_shown is not None:
         return is_shown
@@ -246,9 +240,7 @@ def is_global(survey: Survey, suspect: SuspectStore, topic: Topic | None) -> boo
 def learn_rows(
     survey: Survey, suspect: SuspectStore, census: Census, count: RowCounter, streams: StreamsVersion | None
 ) -> tuple[StoreRows | None, str | None]:
-    """The ids in the rows on disk; None if no state directory holds the store, or, with a reason, if the rows were not
-    read.
-    """
+    """The ids in the rows on disk; None if no state directory holds it, or with a reason if they were not read."""
     places = places_of(survey.supplied.state, suspect)
     if not places:
         return None, None
@@ -264,9 +256,7 @@ def learn_rows(
 def learn_processed(
     survey: Survey, suspect: SuspectStore, census: Census, deadline_s: float | None, streams: StreamsVersion | None
 ) -> ProcessedRows | None:
-    """Compares the rows of a global store with its topic; None if a restore runs the processor, or if there is neither
-    a row on disk nor a processor that a person has named.
-    """
+    """Compares a global store's rows with its topic; None if a restore runs the processor, or if nothing shows one."""
     if streams is not None and streams.restores_through_processors:
         return None
     processor = _processor(survey, suspect, census.topic)

@@ -92,9 +92,7 @@ def _not_told(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
 
 
 def whether_another_wrote(store: SuspectStore, seen: str, command_line: CommandLine) -> Skipped:
-    """Another application with the same serde may have registered the schema from which srfix concluded the version
-    (`seen`).
-    """
+    """Another application with the same serde may have registered the schema that shows the version (`seen`)."""
     again = command_line.quoted("diagnose", "--application", store.application, "--streams-version", "2.6.3")
     return store.skipped(
         f"{seen}, as it does from Kafka Streams 2.7 on; then all restored rows can be read. But another application with "
@@ -175,9 +173,7 @@ def isolation(application: str, restore_isolation: RestoreIsolation) -> Iterator
 
 
 def groups(problem: str, *, is_all: bool) -> Skipped:
-    """Groups that the cluster does not list; `is_all` means that nothing at all was looked at, although there are
-    topics.
-    """
+    """Groups that the cluster does not list; `is_all` if nothing at all was looked at, although there are topics."""
     instead = "srfix looked for application ids in the prefixes of subjects instead"
     if is_all:
         instead += (

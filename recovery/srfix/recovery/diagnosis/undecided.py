@@ -46,9 +46,7 @@ def not_decided(verdict: Verdict, command_line: CommandLine) -> Skipped:
 
 
 def table_or_global(verdict: Verdict, command_line: CommandLine) -> Skipped:
-    """For a store with no fault if it is a table of the topic that the group reads, but with a fault if it is a global
-    table of another topic.
-    """
+    """A store with no fault as a table of the topic that its group reads, but with one as another's global table."""
     chosen, rivals = verdict.chosen, verdict.global_rivals
     rival_topics = [rival.topic for rival in rivals if rival.topic is not None]
     commands = [
@@ -193,9 +191,7 @@ def _splits(verdict: Verdict) -> str:
 
 
 def unseen_source(verdict: Verdict, survey: Survey, command_line: CommandLine) -> Skipped | None:
-    """Why a store cannot be judged by the topics that this user sees; None if it can. It cannot if no visible topic has
-    a schema like that of the store, but a hidden topic has one. A proven source needs no comparison.
-    """
+    """Why the topics that this user sees do not judge a store: only a hidden one has such a schema; None if they do."""
     store = verdict.store
     living = [hypothesis for hypothesis in verdict.ranked if not hypothesis.is_gone]
     if any(hypothesis.is_proven or any(map(ALL_FIELDS.says, hypothesis.pieces)) for hypothesis in living):

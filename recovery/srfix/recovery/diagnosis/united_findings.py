@@ -26,10 +26,7 @@ _OF_UNKNOWN_IDS: Final = frozenset((UNKNOWN_IDS, LOST_ROWS))
 
 
 def with_mirrors(findings: Iterable[Finding], survey: Survey) -> list[Finding]:
-    """The findings. Copies of a subject in several contexts share one finding: that of the default context, or of the
-    first context by name. Subjects are copies if their latest schemas have the same text; else they are two
-    deployments.
-    """
+    """The findings; copies of a subject (by its latest text) in several contexts share one, the default's first."""
     places: dict[tuple[str, ...], list[Finding]] = {}
     for finding in findings:
         name = split_context(finding.subject)[1]
@@ -106,9 +103,7 @@ def with_notes(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _of(finding: Finding, notes: Sequence[Finding]) -> Iterator[Finding]:
-    """The notes on this finding's repair. If the finding is a note itself, only notes that its repair would overcome:
-    the others must stay visible.
-    """
+    """The notes on this finding's repair; of a note only those that its repair overcomes: others stay visible."""
     if finding.repairable:
         for note in notes:
             if note.subject == finding.subject and (note.repairable or finding.severity is not Severity.NOTE):

@@ -127,9 +127,7 @@ def settle_contests(verdicts: Sequence[Verdict], survey: Survey) -> tuple[Verdic
 
 
 def _is_joined(mine: Hypothesis, survey: Survey) -> bool:
-    """True if a join window of the application may hold records of the topic: then the topic is read as a stream, not
-    as a table. The window's own changelog may exist or not.
-    """
+    """True if a join window of the application may hold the topic's records: then the topic is read as a stream."""
     topic, store = mine.topic, mine.store
     if topic is None or mine.is_gone or mine.is_proven:
         return False
@@ -158,9 +156,7 @@ def _windows(store: SuspectStore, survey: Survey) -> Iterator[SuspectStore]:
 
 
 def _may_be_global(verdict: Verdict, mine: Hypothesis, survey: Survey) -> bool:
-    """True if a store may belong to a global table of a topic that no group reads: there is a topic that fits as well,
-    or one that srfix cannot compare. ksqlDB has none (`StreamsBuilder.table`).
-    """
+    """True if it may be a global table of a topic that no group reads; ksqlDB has none (`StreamsBuilder.table`)."""
     if mine.is_proven or ksqldb_query(mine.store.application) is not None:
         return False
     if verdict.global_rivals:
@@ -187,11 +183,7 @@ def _without_proven(verdict: Verdict, proven: Mapping[tuple[str, Topic | None], 
 
 
 def _by_elimination(verdict: Verdict, settled: Collection[tuple[str, str]], survey: Survey) -> Verdict:
-    """The verdict, decided if a checkpoint leaves it one topic, because every other store there is proven to restore
-    from another topic.
-
-    :param settled: the stores that are proven to restore from some topic, with their applications.
-    """
+    """The verdict, decided if a checkpoint leaves it one topic, as all other stores there are `settled` on others."""
     left = {
         hypothesis.topic: hypothesis
         for hypothesis in verdict.ranked
@@ -240,9 +232,7 @@ def _of_application(split: SuspectStore, suspect: Suspect, applications: Applica
 
 
 def _named_with_source(suspect: Suspect, established: Sequence[SuspectStore], survey: Survey) -> Iterator[SuspectStore]:
-    """The splits that a person means, because the person named a source for the store, either with its application, or
-    while no other application is known.
-    """
+    """The split that a person means by naming a source: with its application, or while no other one is known."""
     for split in suspect.splits:
         named = survey.named_source(split)
         if named is not None and (named.has_application or not established):
@@ -256,9 +246,7 @@ def _doubts(
     every: Sequence[Hypothesis],
     survey: Survey,
 ) -> Iterator[Hypothesis]:
-    """Each likely topic as the source for an application without a visible link to it: an expired application leaves no
-    sign, and an application with only global tables commits nothing.
-    """
+    """Each likely topic for an application without a sign: it may have expired, or have only global tables."""
     seen = {(hypothesis.store.application, hypothesis.topic) for hypothesis in every}
     of_topics: dict[Topic, Hypothesis] = {}
     for hypothesis in sorted(every, key=order):
@@ -358,9 +346,7 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
 
 
 def _not_read(split: SuspectStore, survey: Survey) -> tuple[Topic, ...]:
-    """Topics without a subject whose values are not read, because there are too many; any of them may be a global
-    table's.
-    """
+    """Topics without a subject whose values are not read, as there are too many; any may be a global table's."""
     return tuple(_unread_without_subject(split, survey)[_MOST_PEEKED:])
 
 
@@ -415,9 +401,7 @@ def _has_all(pieces: Iterable[Evidence]) -> bool:
 
 
 def _is_nothing_but_out(pieces: Iterable[Evidence]) -> bool:
-    """True if all evidence speaks against a topic, and at least one piece conclusively, as for nearly every topic of a
-    cluster.
-    """
+    """True if all evidence is against a topic, and some conclusively, as for nearly every topic of a cluster."""
     every = tuple(pieces)
     return all(piece.against for piece in every) and any(piece.is_conclusive for piece in every)
 

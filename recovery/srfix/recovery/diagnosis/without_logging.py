@@ -22,9 +22,7 @@ from srfix.serde.wire import SchemaId, is_framed, parse
 
 
 def shown_to_restore_nothing(survey: Survey, suspect: SuspectStore) -> str | None:
-    """A clause that says what shows it; None if nothing does, or if the person names the topic that the store restores
-    from.
-    """
+    """A clause that says what shows it; None if nothing does, or if the person names the store's topic."""
     if survey.named_source(suspect) is not None:
         return None
     if _has_nothing_on_disk(survey, suspect):
@@ -65,9 +63,7 @@ def registers_elsewhere(facts: StoreFacts, survey: Survey, context: CheckContext
 
 
 def _has_lost_versions(facts: StoreFacts, survey: Survey, subject: Subject) -> bool:
-    """True if versions of the source's subject were permanently deleted, perhaps the store's own: version numbers are
-    missing, or the registry no longer knows ids that records carry.
-    """
+    """True if versions of the source's subject are gone for good: missing numbers, or unknown ids in records."""
     if not all(membership.is_known for membership in facts.roles[Role.VALUE].memberships.values()):
         return True
     numbers = version_numbers(survey.registry, subject, deleted=True) if survey.has_subject(subject) else ()

@@ -56,9 +56,7 @@ class Applications:
         return self._evidence[name]
 
     def is_group(self, name: str) -> bool:
-        """True if the cluster lists such a group, or the group has committed offsets, or (where groups are not listed)
-        members.
-        """
+        """True if the group is listed, or has committed offsets, or (where groups are not listed) members."""
         return (
             name in self._listed
             or bool(self._commits(name))
@@ -81,9 +79,7 @@ class Applications:
         return any(read == topic for read, _partition in self._survey.commits(name))
 
     def commits_as_streams(self, name: str) -> bool:
-        """True if the metadata beside a group's offsets is of Kafka Streams (2.4 and later); nothing else is asked of
-        the group.
-        """
+        """True if the metadata beside a group's offsets is of Kafka Streams (2.4 and later); asks nothing else."""
         generation = from_commit_metadata(self._survey.commit_metadata(name).values())
         return generation is not None and generation.oldest is not None
 
@@ -106,17 +102,13 @@ class Applications:
             yield rules.INTERNAL_TOPICS.of_application(name, f"group {name} exists, and so does topic {internal}")
 
     def left_by(self, changelog: Topic, name: str) -> Iterator[Evidence]:
-        """Internal topics of an application without a group: the group may have expired, or another application owns
-        the topics.
-        """
+        """Internal topics of an application without a group, which may have expired, or of another application."""
         internal = None if self.is_group(name) else self._internal_topic(name, changelog)
         if internal is not None:
             yield rules.LEFT_TOPICS.of_application(name, f"there is no group {name}, but topic {internal}")
 
     def of_store(self, name: str, store: str) -> Iterator[Evidence]:
-        """Evidence against a store that is missing in the given files of its application. In-memory stores leave
-        nothing on disk.
-        """
+        """Evidence against a store that is not in its application's given files; an in-memory store leaves none."""
         names = {
             on_disk.name for on_disk in self._survey.supplied.stores_on_disk() if on_disk.prefix == name
         } | self._survey.supplied.stores_of_topologies(name)

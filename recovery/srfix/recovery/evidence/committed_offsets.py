@@ -51,9 +51,7 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
 def against(
     store: SuspectStore, topics: Collection[Topic], survey: Survey, outdone: Mapping[Topic, Topic]
 ) -> Iterator[Evidence]:
-    """Yields a piece for each of the given topics, which exist, if the group reads other topics and not this one.
-    `outdone` maps a topic that fits the store to the one topic that fits as well and that the group reads.
-    """
+    """Yields a piece per topic that the group does not read, while it reads others; `outdone` has fitting ones."""
     read = read_topics(store, survey)
     if not read or survey.supplied.is_global(store.application, store.name):
         return

@@ -129,9 +129,7 @@ class Verdict:
 
     @property
     def global_rivals(self) -> tuple[Hypothesis, ...]:
-        """If the winner has the only fitting topic with commits of the group: the hypotheses that are equally likely in
-        case the store belongs to a global table.
-        """
+        """The hypotheses that are as likely as the winner if it is a global table, whose topic nobody commits."""
         chosen = self.chosen
         if chosen is None or chosen.is_named or chosen.is_proven:
             return ()
@@ -151,9 +149,7 @@ class Verdict:
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
-        """The evidence about the likeliest split: for and against its application, and for and against each topic that
-        has some evidence for it.
-        """
+        """The evidence about the likeliest split: on its application, and on each topic with some evidence for it."""
         store = self.store
         pieces = (
             piece
@@ -166,11 +162,7 @@ class Verdict:
 
 
 def choose(ranked: Sequence[Hypothesis], doubts: Iterable[Hypothesis]) -> Hypothesis | None:
-    """The hypothesis that wins; None if none does.
-
-    :param ranked: the hypotheses that nothing rules out, likeliest first.
-    :param doubts: hypotheses of applications that left no sign; they are never chosen.
-    """
+    """The hypothesis that wins, of those that nothing rules out, likeliest first; None if none does. Never a doubt."""
     named = [hypothesis for hypothesis in ranked if hypothesis.is_named]
     if named:
         return named[0]
@@ -204,9 +196,7 @@ def _margin(best: Hypothesis, other: Hypothesis) -> int:
 
 
 def _margin_of_doubt(best: Hypothesis, doubt: Hypothesis) -> int:
-    """The margin over a doubt. It is larger if the doubt's application left topics, and if only a person's word speaks
-    for the best one's application.
-    """
+    """The margin over a doubt; larger if it left topics, and if only a person's word is for the best application."""
     left = any(not piece.against and piece.kind == rules.LEFT_TOPICS.kind for piece in doubt.pieces)
     has_sign = any(
         piece.topic is None and not piece.against and piece.kind != rules.GIVEN.kind for piece in best.pieces

@@ -15,10 +15,7 @@ KIND = "ksqldb"
 
 
 def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
-    """Yields a piece per topic: from the query's topology, with the weight that the topology gives; else from the
-    tables that the query reads. Without a topology, a single table is strong evidence, and one of several tables is
-    weak evidence.
-    """
+    """Yields a piece per topic, with the topology's weight; without one, strong for one table and weak for several."""
     for answers, query in survey.supplied.queries(store.application):
         if query.topology is not None:
             for table in table_sources(query.topology):

@@ -13,9 +13,7 @@ KIND = "topology"
 
 
 def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
-    """Yields a piece per topology in which the store is a table of a topic that the cluster has. If nobody named the
-    application of a topology, the piece is at most strong, because another application may have a store of that name.
-    """
+    """Yields a piece per topology with the store as a table; at most strong while nobody names the application."""
     for topology in survey.supplied.topologies:
         if topology.application not in (None, store.application):
             continue

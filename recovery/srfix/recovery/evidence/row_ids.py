@@ -52,9 +52,7 @@ def _ids(store: SuspectStore, survey: Survey) -> frozenset[SchemaId]:
 
 
 def _holding(ids: frozenset[SchemaId], store: SuspectStore, survey: Survey) -> dict[Topic, Subject]:
-    """The existing topics whose subject holds all of these ids. Candidates are the topics that the group reads, and
-    those that the registry names for one of the ids (it may answer by content).
-    """
+    """The topics whose subject holds all these ids, of those that the group reads or the registry names."""
     likely = {store.source_subject(topic, Role.VALUE) for topic in read_topics(store, survey)}
     with suppress(SchemaNotFoundError):
         likely.update(survey.registry.subjects_of_id(min(ids), deleted=True) or ())

@@ -95,10 +95,7 @@ def compare(store: SuspectStore, survey: Survey, topics: Iterable[Topic]) -> Ite
 
 
 def _with_fewer_records(store: SuspectStore, topics: Collection[Topic], survey: Survey) -> Iterator[Topic]:
-    """The topics that share fewer record names with the store's versions than another topic does. The store's latest
-    schema may be a repair's copy of the source's schema, so a topic that is derived from the source can have that
-    record, too.
-    """
+    """The topics that share fewer record names with the store's versions, whose latest may be a repair's copy."""
     if len(topics) < 2:
         return
     own = {_record(version.schema) for version in survey.versions(store.subject(Role.VALUE))} - {None}
@@ -132,10 +129,7 @@ def against(store: SuspectStore, topics: Iterable[Topic], survey: Survey) -> Ite
 def _by_record_names(
     topics: Collection[Topic], internal: _Internal, store: SuspectStore, survey: Survey
 ) -> Iterator[Evidence]:
-    """Evidence from subjects of TopicRecordNameStrategy, for topics without a subject of their own, by topic. It is the
-    best fit of each topic, if something fits; else the ids in the records decide. A subject counts as such only if its
-    record's name is the rest of the subject's name.
-    """
+    """The best fit of each topic's TopicRecordNameStrategy subjects, which end in their record's name, if one fits."""
     if internal.role is not Role.VALUE:
         return
     best: dict[Topic, _Comparison] = {}
@@ -215,9 +209,7 @@ def compare_by_ids(store: SuspectStore, survey: Survey, topics: Collection[Topic
 
 
 def _others_of_record(topic: Topic, schema: Schema, store: SuspectStore, survey: Survey) -> Iterator[_Writer]:
-    """The versions under the subjects that RecordNameStrategy and TopicRecordNameStrategy give to a record: the store
-    may have been made when its rows had another version.
-    """
+    """The versions under a record's own subjects (RecordNameStrategy, TopicRecordNameStrategy), older ones too."""
     name = _record_name(schema)
     if name is None:
         return
@@ -229,9 +221,7 @@ def _others_of_record(topic: Topic, schema: Schema, store: SuspectStore, survey:
 
 
 def unlisted_topics(survey: Survey, context: str) -> tuple[Topic, ...]:
-    """Topics that have a subject for their values, belong to no application, and are not listed: they are gone, in
-    another cluster, or hidden.
-    """
+    """Topics that have a value subject, are no application's, and are not listed: gone, elsewhere, or hidden."""
     return survey.once(("unlisted topics", context), lambda: tuple(_unlisted_topics(survey, context)))
 
 
@@ -334,10 +324,7 @@ def _internal(store: SuspectStore, survey: Survey) -> _Internal | None:
 def _candidates(
     store: SuspectStore, survey: Survey, fits: Callable[[Topic], bool], kind: tuple[object, ...]
 ) -> tuple[Topic, ...]:
-    """Topics that may be a source and fit, by name. A topic with the name of an internal topic is one of them only if
-    this application reads it, or if no application has such a name. The other topics are found once for all stores of a
-    context.
-    """
+    """Topics that may be a source and fit; an internal name only if this application reads it, or nobody has it."""
 
     def fitting() -> tuple[Topic, ...]:
         return tuple(topic for topic in survey.topics() if _is_nobodys_own(topic) and fits(topic))
@@ -372,9 +359,7 @@ def _is_unowned(topic: Topic, survey: Survey) -> bool:
 
 
 def _is_owner(name: str, topic: Topic, among: Applications) -> bool:
-    """True if a group may be an application that made the topic. Its offsets are known at this point; members are asked
-    for group by group.
-    """
+    """True if a group may be an application that made the topic; its offsets are known, its members are asked for."""
     with suppress(ClusterError):
         if recognise(topic) is InternalTopicKind.CHANGELOG and among.has_read(name, topic):
             return False
@@ -429,9 +414,7 @@ def _compared(topic: Topic, internal: _Internal, writer: _Writer) -> _Comparison
 
 
 def _shared(internal: _Writer, writer: _Writer) -> tuple[int, int]:
-    """How many of the store's fields have the name of a writer's field, and how many of these the writer's field can
-    feed.
-    """
+    """How many of the store's fields have the name of a writer's field, and how many of these it can feed."""
     columns, fields = internal.names, writer.names
     try:
         fed = match_fields(columns, fields, CaseRule.UNIQUE, where="the writer schema")

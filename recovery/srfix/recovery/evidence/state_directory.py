@@ -14,11 +14,7 @@ KIND = LEFT_ELSEWHERE.kind
 
 
 def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
-    """Yields a piece per topic that the store may restore from and the cluster has.
-
-    It is conclusive if the store itself names the topic, or if nothing else is left in the checkpoint; else it is weak.
-    A missing checkpoint says nothing, and proves nothing.
-    """
+    """Yields a piece per topic that the cluster has; a missing checkpoint says nothing, and proves nothing."""
     for on_disk in survey.supplied.stores_on_disk():
         if (on_disk.prefix, on_disk.name) != (store.application, store.name):
             continue
@@ -28,9 +24,7 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
 
 
 def against(store: SuspectStore, topics: Collection[Topic], survey: Survey) -> Iterator[Evidence]:
-    """Yields a piece for each of the given topics that the checkpoint of the store's task does not name, if it leaves
-    others.
-    """
+    """Yields a piece for each topic that the checkpoint of the store's task does not name, if it leaves others."""
     pieces = tuple(gather(store, survey))
     left = sorted({str(piece.topic) for piece in pieces})
     if not left or any(piece.weight is not Weight.WEAK for piece in pieces):

@@ -26,9 +26,7 @@ _LEAST_LETTERS: Final = 3
 
 
 def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
-    """Yields a piece for the topic in an automatic name, even if the topic no longer exists, or for each topic that the
-    name begins with.
-    """
+    """Yields a piece for the topic in an automatic name, else for each topic that the name begins with."""
     automatic = automatic_store_source(store.name)
     if automatic is not None:
         if automatic in survey.topics():
@@ -38,9 +36,7 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
 
 
 def gone_source(store: SuspectStore, survey: Survey, gone: tuple[Topic, ...]) -> Iterator[Evidence]:
-    """The same for topics that no longer exist, but that have a subject in the store's context or stand in an automatic
-    name.
-    """
+    """The same for topics that no longer exist: with a subject in the store's context, or in an automatic name."""
     automatic = automatic_store_source(store.name)
     if automatic is None:
         yield from _named_after(store, survey.once(("names of those gone", store.context), lambda: _names(gone)))

@@ -68,9 +68,7 @@ class StackTraceReading:
     """The Kafka Streams versions that the frames allow, ascending."""
     clues: tuple[str, ...] = ()
     next_command: str
-    """The command to run next, for a cluster and a registry that the environment names. It runs as it is, except that
-    TOPIC and USER stand for names that the text does not show.
-    """
+    """The command to run next; TOPIC and USER in it stand for names that the text does not show."""
     is_cut: bool = False
 
     @property
@@ -295,9 +293,7 @@ def _symptom(text: str, anchor: Anchor, *, code: int | None, topic: Topic | None
 
 
 def _of_id(text: str, topic: Topic | None) -> Symptom:
-    """The symptom of an id without an answer. In a named context a registry answers an id only for a subject that holds
-    it. So under a phantom subject in a named context, this is the incident.
-    """
+    """An id without an answer; in a named context, which answers a holder only, this may be the incident."""
     in_context = _NAMED_CONTEXT.search(text) is not None
     return Symptom.PHANTOM_LOOKUP if in_context and topic is not None and recognise(topic) else Symptom.UNKNOWN_ID
 

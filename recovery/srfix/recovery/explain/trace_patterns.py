@@ -169,9 +169,7 @@ def near(pattern: re.Pattern[str], text: str, anchor: Anchor, *, before: bool) -
 
 
 def topic_near(text: str, anchor: Anchor) -> tuple[Topic, Role | None] | None:
-    """The topic name that the failing serde got, with the role if a subject names it; None if there is none. A
-    wrapper's message comes before its cause's; an internal-looking name wins over another one.
-    """
+    """The topic that the failing serde got, with the role if a subject names it; an internal name wins."""
     topics = list(_topics_near(text, anchor))
     for topic, role in topics:
         if recognise(topic) in {InternalTopicKind.CHANGELOG, InternalTopicKind.PSEUDO, InternalTopicKind.REPARTITION}:

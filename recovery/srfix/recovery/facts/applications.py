@@ -50,10 +50,7 @@ class TopiclessSubject:
 
     @property
     def always_has_a_topic(self) -> bool:
-        """True if an application that runs, or was merely stopped, has a topic of that name: repartition and subscription
-        topics, and changelogs of operators' stores. A table's changelog may be its source topic, and a store without logging
-        has none.
-        """
+        """True if even a stopped application has such a topic; a table, or a store without logging, has none."""
         return self.kind is not InternalTopicKind.CHANGELOG or operator_behind(self.topic) is not None
 
 
@@ -83,9 +80,7 @@ class ApplicationFacts:
 
 
 def topicless_subjects(survey: Survey) -> Iterator[TopiclessSubject]:
-    """Every internal-looking subject without its topic, live or soft-deleted, by name. A pseudo-topic's subjects are
-    included only if its registration topic does not exist either; else they exist by design.
-    """
+    """Every internal-looking subject without its topic, by name; a pseudo-topic's if its join is gone, too."""
     topics = survey.topics()
     for subject in sorted(survey.subjects()):
         context, name = split_context(subject)
@@ -104,10 +99,7 @@ def topicless_subjects(survey: Survey) -> Iterator[TopiclessSubject]:
 def owners(
     subjects: Iterable[TopiclessSubject], lives: Collection[str], gone: Collection[str]
 ) -> Mapping[str, tuple[TopiclessSubject, ...]]:
-    """The subjects by application. First choice is the longest application that the name allows and that is alive or
-    said to be gone; else one that a generated name shows; else, for names that a person partly chose, the one that most
-    of these names share.
-    """
+    """The subjects by application: one alive or said gone, else one of a generated name, else the most shared."""
     every = tuple(subjects)
     allowed = {subject.topic: application_prefixes(subject.topic) for subject in every}
     names = {name for subject in every if (name := generated_owner(subject.topic)) is not None} | set(gone)
@@ -129,10 +121,7 @@ def owners(
 
 
 def ksqldb_lacks(application: str, answers: Iterable[KsqldbAnswers]) -> str | None:
-    """A clause that names a ksqlDB server that should own this query and does not know it; None if there is none.
-
-    A server owns the applications that begin with its service id. Answers with a problem prove nothing.
-    """
+    """A clause that names a ksqlDB server that should own this query and does not know it; problems prove nothing."""
     query = ksqldb_query(application)
     if query is None or query.application != application:
         return None
@@ -154,10 +143,7 @@ def has_topics(application: str, topics: Iterable[Topic]) -> bool:
 def without_trace(
     survey: Survey, name: str, lives: Collection[str], subjects: Iterable[TopiclessSubject]
 ) -> tuple[TopiclessSubject, ...]:
-    """The application's subjects without any other trace in the cluster: no application that the name allows is alive,
-    has internal topics, or was named by given files. A name that was generated as a whole allows only one application,
-    and so does a person's word.
-    """
+    """The subjects without any other trace: no application that the name allows is alive, has topics, or was given."""
     with_topics = {prefix for topic in survey.topics() for prefix in application_prefixes(topic)}
     trace = with_topics.union(survey.supplied.applications)
 
@@ -188,9 +174,7 @@ def signs_of_absence(subjects: Iterable[TopiclessSubject]) -> Iterator[str]:
 
 
 def orphans(survey: Survey, listed: Collection[str]) -> Mapping[Subject, str]:
-    """The subjects of applications that are gone by every sign, without a person's word (SRF009); only if all groups
-    are listed.
-    """
+    """The subjects of applications that are gone by every sign (SRF009); ask only if all groups are listed."""
     every = tuple(topicless_subjects(survey))
     if not any(signs_of_absence(every)):
         return {}

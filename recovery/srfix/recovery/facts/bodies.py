@@ -316,10 +316,7 @@ class LiveRecord:
 def newest_live(
     cluster: Cluster, census: Census, role: Role, *, most: int | None = None
 ) -> tuple[tuple[LiveRecord, ...], int]:
-    """The newest live record of each (id, partition), by partition and id; and how many places `most` left out.
-
-    If there are more than `most`, every id is looked at in one partition before any id is looked at in a second one.
-    """
+    """The newest live record of each (id, partition), and how many `most` left out; each id once before twice."""
     by_id: defaultdict[SchemaId, list[tuple[int, IdCount, int]]] = defaultdict(list)
     for partition in census.partitions:
         for count in partition.of(role).ids:

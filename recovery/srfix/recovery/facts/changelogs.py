@@ -77,10 +77,7 @@ def contexts_of(survey: Survey) -> tuple[str, ...]:
 
 
 def registry_roles(survey: Survey, topic: Topic, contexts: Iterable[str]) -> Iterator[tuple[Role, tuple[str, ...]]]:
-    """The roles whose payloads a schema registry serializer wrote, each with the contexts that have its subject; for
-    values perhaps no context. Not for a topic whose rows Kafka Streams wraps in a format of its own
-    (`is_in_own_format`).
-    """
+    """The roles that a registry serializer wrote, each with the contexts of its subject; none `is_in_own_format`."""
     records = survey.sample(topic)
     if any(name == _BUFFER_HEADER for record in records for name, _value in record.headers):
         return

@@ -58,9 +58,7 @@ class Circumstances:
 
     @property
     def needs_no_version(self) -> bool:
-        """True if the reader of the stores needs no version under the phantom subject: a plain reader needs none in the
-        default context (see `CheckContext.does_without`), a dual-subject reader never.
-        """
+        """True if no reader needs a version under the phantom subject (see `CheckContext.does_without`)."""
         if self.reader is Reader.PLAIN:
             return all(store.context == DEFAULT_CONTEXT for store in self.stores)
         return self.reader is Reader.DUAL

@@ -85,10 +85,7 @@ class DecodedColumn:
 
 
 class RecordDecoder:
-    """Reads records through a resolve policy, each row as the writer has it. Roles that are not named stay bytes. With
-    `make`, the decoder that it returns decodes a role; it must ask the resolver that it gets, which remembers the
-    answers.
-    """
+    """Reads records through a policy, each row as the writer has it. `make`'s decoder must ask the resolver it gets."""
 
     def __init__(
         self,
@@ -121,9 +118,7 @@ class RecordDecoder:
     def decode_column(
         self, topic: str, role: Role, payloads: Sequence[bytes | None], headers: Sequence[Headers] | None = None
     ) -> DecodedColumn:
-        """The keys, or the values, of records, many at a time: the result is the same as from `decode`, several times
-        as fast.
-        """
+        """The keys, or the values, of many records: the same result as `decode`, several times as fast."""
         from srfix.serde.batches.batches import deserialize_many
         from srfix.serde.interface import BadRow
 
@@ -342,9 +337,7 @@ def key_without_window(payload: bytes, kind: WindowKind) -> bytes | None:
 
 
 def window_of(keys: Iterable[bytes], reads: Callable[[bytes], bool]) -> WindowKind | None:
-    """The kind of window after the keys in a sample of a topic; None if they are not windowed. Bytes that `reads`
-    accepts are a whole key: they decode with the schema that they name, and no bytes are left.
-    """
+    """The kind of window after sampled keys; None for none. What `reads` accepts is a whole key, with no bytes left."""
     counts: Counter[WindowKind | None] = Counter()
     for payload in keys:
         if reads(payload):

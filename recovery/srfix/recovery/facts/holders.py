@@ -42,9 +42,7 @@ def list_holders(registry: ReadableRegistry) -> tuple[Holder, ...]:
 def find_holders(
     registry: ReadableRegistry, schema_ids: Collection[SchemaId], *, likely: Iterable[Subject] = ()
 ) -> Holders:
-    """The holders of some ids. Without a full listing, the subjects in `likely` and those that the registry hints at
-    are asked, version by version.
-    """
+    """The holders of some ids. Without a full listing, the `likely` subjects and the registry's hints are asked."""
     if not schema_ids:
         return Holders(by_id={}, is_complete=True)
     wanted = frozenset(schema_ids)

@@ -25,9 +25,7 @@ _MARK: Final = re.compile(
 MARKS_OF_CONNECT: Final = frozenset(
     ("connect.name", "connect.version", "connect.parameters", "connect.default", "connect.internal.type")
 ) | {"KsqlDataSourceSchema"}
-"""Marks that Connect's converter and ksqlDB write into their schemas; the other mark, avro.java.string, comes from
-generated classes.
-"""
+"""Marks that Connect's converter and ksqlDB write into schemas; avro.java.string comes from generated classes."""
 
 
 def marks_in(text: str) -> frozenset[str]:
@@ -35,9 +33,7 @@ def marks_in(text: str) -> frozenset[str]:
 
 
 def own_versions(role: RoleFacts, known_under: Subject, membership: AskMembership) -> tuple[VersionState, ...]:
-    """The versions of a phantom subject that the application itself has registered, ascending, with soft-deleted ones.
-    `known_under` is the source's own subject for the role.
-    """
+    """The versions under a phantom subject that the application registered; `known_under` is the source's own."""
     copies = set(role.memberships)
     copies |= {m.answered_id for m in role.memberships.values() if m.answered_id is not None}
     if known_under != role.subject:

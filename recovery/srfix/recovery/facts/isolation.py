@@ -32,9 +32,7 @@ TRANSACTIONS: Final = Topic("__transaction_state")
 _LENGTH: Final = struct.Struct(">hh")
 _KEY_VERSION: Final = 0
 _DEADLINE_S: Final = 5.0
-"""How long it may take to read the transactional ids: a cluster with many exactly-once applications keeps many records
-of them.
-"""
+"""How long the transactional ids may be read: a cluster with many exactly-once applications keeps many records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,9 +30,7 @@ _ENOUGH: Final = 8
 _TELLING: Final = 4
 """So many keys of a raw size that hardly ever decode show that the keys are raw, whatever ids they seem to carry."""
 _BY_CHANCE: Final = 0.25
-"""Up to this share, keys that decode count as raw keys that do so by chance: three bytes are an Avro long in one of
-eight cases.
-"""
+"""Up to this share, raw keys decode by chance: three bytes are an Avro long in one of eight cases."""
 
 
 class KeyStanding(Enum):
@@ -69,9 +67,7 @@ class KeyRole:
 
 
 def key_role(census: Census, phantom: SubjectState, source: SubjectState, sample: KeySample) -> KeyRole:
-    """Decides it by the versions under the two key subjects, and by live keys that are read by the id that they seem to
-    carry.
-    """
+    """Decides it by the versions under the two key subjects, and by live keys read by the id they seem to carry."""
     if not census.ids(Role.KEY):
         standing = KeyStanding.CERTAIN if phantom.versions else KeyStanding.RAW
         return KeyRole(standing=standing, census=census, source=source)

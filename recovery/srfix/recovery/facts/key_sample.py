@@ -64,9 +64,7 @@ class KeySample:
 def sample_keys(
     cluster: Cluster, census: Census, resolver: Resolver, under_subject: Iterable[ResolvedSchema], *, more: bool
 ) -> KeySample:
-    """Reads the newest key of each id, and some before it where one does not decode, or `more` are wanted. The resolver is by
-    id, in the store's context. The schemas under existing key subjects are asked for only if a key does not decode.
-    """
+    """Reads the newest key of each id, and some before it if one does not decode, or `more` are wanted."""
     reader = _Reader(census.topic, resolver)
     records = _records(cluster, census, _newest(census))
     if more or any(reader.outcome(record.key or b"", None) is not KeyReading.DECODES for record in records):

@@ -32,9 +32,7 @@ def keys_of_store(
 
 
 def keys_under(survey: Survey, census: Census, phantom: SubjectState, source: SubjectState, *, context: str) -> KeyRole:
-    """Decides it for keys that begin like framed ones: reads some of them, and looks at the key subject that the reader
-    asks.
-    """
+    """Decides it for keys that begin like framed ones: reads some, and looks at the subject that the reader asks."""
     sample = sample_keys(
         survey.cluster,
         census,

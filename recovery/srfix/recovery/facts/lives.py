@@ -43,9 +43,7 @@ class Standing(Enum):
 
 
 def as_read(census: Census, lives: Lives) -> Census:
-    """The census with all records that a reader of the topic meets counted as live: `live_keys` counts records if every
-    record is live.
-    """
+    """The census with all records that a reader meets as live; if every record is live, `live_keys` counts records."""
     return replace(census, partitions=tuple(_partition(partition, lives) for partition in census.partitions))
 
 
@@ -84,9 +82,7 @@ class Positions:
     """For each partition the offset that the group reads next; None if it has committed none."""
 
     def starts_at(self, partition: PartitionCensus) -> int:
-        """The first offset that the group meets. If it has no offset, or one that is gone, `auto.offset.reset` decides,
-        so it may be the beginning.
-        """
+        """The first offset that the group meets; without a usable one the beginning (`auto.offset.reset`)."""
         committed = self.committed.get(partition.partition)
         return partition.start_offset if committed is None else max(committed, partition.start_offset)
 
@@ -94,9 +90,7 @@ class Positions:
         return max(0, partition.end_offset - self.starts_at(partition))
 
     def is_beyond(self, partition: PartitionCensus) -> bool:
-        """True if the group has committed an offset after the log's end: the topic was created again, or the group
-        belongs to another cluster.
-        """
+        """True for an offset after the log's end: the topic was created again, or the group is another cluster's."""
         committed = self.committed.get(partition.partition)
         return committed is not None and committed > partition.end_offset
 

@@ -52,9 +52,7 @@ class Comparing:
     topic: Topic
     context: str
     may_be_table: bool = False
-    """True if the processor may be a table's. A table's serde writes the same content in other bytes, and may fill in
-    fields. Then two rows differ only by a field that both have, by text, or by a field that no default explains.
-    """
+    """True if it may be a table's: its serde writes the same content in other bytes, and may fill in fields."""
     _read: SchemaDeserializer = field(init=False)
 
     def __post_init__(self) -> None:
@@ -64,9 +62,7 @@ class Comparing:
         self._read = SchemaDeserializer(ById(self.registry, context=self.context))
 
     def is_same(self, row: StoredValue, record: RawRecord) -> bool | None:
-        """True if row and record have the same content. None if srfix does not know: their bytes differ, and one of
-        them cannot be decoded, or a table's serde may have filled in the row's extra fields.
-        """
+        """True if the content is the same; None if bytes differ that do not decode, or if defaults may explain it."""
         if record.value is None:
             return False  # a restore would remove the row
         if row.payload == record.value:
@@ -177,9 +173,7 @@ class FilledIn:
         return _of(self._fields.get(name, {}).get("type"), self._named)
 
     def explains(self, name: str, value: object) -> bool | None:
-        """True if a default explains a field that the record lacks, False if nothing can have filled it in. None if
-        srfix does not know: an alias may feed the field, or the default cannot be compared with the value.
-        """
+        """True if a default explains a field that the record lacks, False if nothing does, None for an alias."""
         declared = self._fields.get(name)
         if declared is None or declared.get("aliases"):
             return None
@@ -328,9 +322,7 @@ def _records(
     *,
     latest: bool,
 ) -> tuple[dict[bytes, list[RawRecord]], bool]:
-    """For each row its records in the topic, in order (empty for a key that is in several partitions); and whether the
-    topic still has all of its records.
-    """
+    """Each row's records in order (none if its key is in several partitions); and whether none of them is gone."""
     by_key: dict[bytes, list[RawRecord]] = {}
     are_whole = True
     for partition in census.partitions:

@@ -41,9 +41,7 @@ class RegistrationRefusal:
 def foreseen_refusal(
     registry: ReadableRegistry, role: RoleFacts, registration: Membership
 ) -> tuple[str | None, str | None]:
-    """Why one registration would be refused, None if it would be accepted; or a clause that says why srfix does not
-    know.
-    """
+    """Why one registration would be refused, None if it would not; or a clause that says why srfix does not know."""
     try:
         refusals = foreseen_refusals(registry, role, (registration,), must_know=True)
     except (RegistryAnswerError, RegistryProtocolError) as error:

@@ -77,9 +77,7 @@ def places_of(states: tuple[ApplicationState, ...], store: SuspectStore) -> tupl
 
 
 def ids_by_changelog(states: tuple[ApplicationState, ...], changelog: Topic, count: RowCounter) -> StoreIds:
-    """The ids in the rows of the store that a changelog is named after, in every directory and task, of any kind.
-    Stores of an uncertain kind are left out, and subscriptions, whose keys belong to other subjects.
-    """
+    """The ids in a changelog's rows on disk; not of uncertain kinds, nor of subscriptions, whose keys are others'."""
     from srfix.recovery.state.directory import StoreKind
     from srfix.recovery.state.layouts import StoreFormat
 

@@ -22,9 +22,7 @@ class StoreRows:
 
     rows: int
     schema_ids: Mapping[Role, Mapping[SchemaId, int]]
-    """Per role and id, the number of rows whose key or value carries the id; for keys only if a schema registry
-    serializer wrote them.
-    """
+    """Per role and id, the rows whose key or value carries it; for keys only if a registry serializer wrote them."""
     found_in: Mapping[Role, Mapping[SchemaId, tuple[int, ...]]] = field(default_factory=dict)
     """Per role and id, the partitions whose store has such rows, ascending; empty for a global store."""
     guids: Mapping[Role, int] = field(default_factory=dict)
@@ -33,13 +31,9 @@ class StoreRows:
     partitions: tuple[int, ...] = ()
     """The partitions whose store was read to its end, ascending; empty for a global store, which has no partitions."""
     not_read: tuple[str, ...] = ()
-    """Stores that were not read, or not completely, or that may have more rows; each a text with the task and the
-    reason.
-    """
+    """Stores that were not read, or not completely, or may have more rows; each a text with the task and the reason."""
     could_hide: bool = False
-    """True if some rows could not be read because of damage or a missing library; they may carry ids that the registry
-    has lost.
-    """
+    """True if damage or a missing library hid rows, which may carry ids that the registry has lost."""
     is_whole: bool = False
     """True if every partition of the source topic was read to its end, and no application is running on any of it. Only
     then an id that no row carries is not in the store. It means that the given directories hold every row that the
@@ -59,9 +53,7 @@ class ProcessedRows:
     """A global store that the user's own processor fills, or may fill, and what a restore would change in it."""
 
     processor: str | None = None
-    """The name that a person gave to the processor; None if no topology shows one, because
-    `StreamsBuilder.addGlobalStore` gives its processor the same kind of name as `globalTable`.
-    """
+    """The name that a person gave it; None if no topology shows one (`addGlobalStore` names like `globalTable`)."""
     origin: str | None = None
     transformed: int = 0
     """Rows that differ from what a restore would put in their place."""
@@ -184,9 +176,7 @@ class RoleFacts:
     memberships: Mapping[SchemaId, Membership]
     """For each id in the log of the source topic, whether the phantom subject holds it."""
     row_memberships: Mapping[SchemaId, Membership] = field(default_factory=dict)
-    """The same for each id that rows on disk carry, but no record in the log of the source topic; empty if no rows were
-    read.
-    """
+    """The same for ids that rows on disk carry, but no record in the log; empty if no rows were read."""
     source_memberships: Mapping[SchemaId, Membership] = field(default_factory=dict)
     """For each id that a restore loads, whether its schema is registered under the source topic's own subject of this
     role. Kafka Streams 2.7 asks that subject, and a dual-subject reader asks it second. Empty while the source is
@@ -217,13 +207,9 @@ class StoreFacts:
     is_global: bool = False
     """True if it is a global table's or global store's: it restores the whole topic at every start without state."""
     is_told_global: bool = False
-    """True if a state directory or a topology says so; False if srfix concludes it from offsets that are committed only
-    elsewhere.
-    """
+    """True if a state directory or a topology says so; False if srfix concludes it from offsets committed elsewhere."""
     value_asks_no_registry: bool = False
-    """True if no value schema is registered anywhere, and either rows were put under a key schema or all rows on disk
-    are unframed: then the value serde asks no registry.
-    """
+    """True if no value schema is registered, and rows have a key schema or are all unframed on disk."""
     logs_nothing: str | None = None
     """A clause: the sign that nothing is ever restored into the store; None if there is no such sign."""
     rows: StoreRows | None = None
@@ -231,13 +217,9 @@ class StoreFacts:
     rows_not_read: str | None = None
     """A sentence that says why no rows were read although a state directory holds the store; None if rows were read."""
     starts_anew: bool = False
-    """True if its directories show that a start of Kafka Streams 2.7 or later restores the whole store, even if it kept
-    rows.
-    """
+    """True if its directories show that a start of Streams 2.7 or later restores it whole, even if it kept rows."""
     processed: ProcessedRows | None = None
-    """What a topology and the rows on disk show about a global store's processor; None if no topology shows the user's
-    own processor, or if Kafka Streams also runs it on a restore.
-    """
+    """What topology and disk show of a global store's processor; None if neither, or if a restore runs it (3.8)."""
 
     def source_of(self, role: Role) -> Source | None:
         """The source that it restores from, with the source topic's subject for one role; None while undecided."""

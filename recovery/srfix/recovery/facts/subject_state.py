@@ -111,9 +111,7 @@ def read_subject_state(registry: ReadableRegistry, subject: Subject) -> SubjectS
 
 
 def _only_live(registry: ReadableRegistry, subject: Subject, number: int) -> list[VersionState]:
-    """A subject's only version, by one request, because most subjects have one live version; empty if it is
-    soft-deleted.
-    """
+    """A subject's only version, by one request, as most subjects have one; empty if it is soft-deleted."""
     try:
         answer = registry.version(subject, number)
     except (SubjectNotFoundError, VersionNotFoundError, VersionSoftDeletedError):

@@ -40,9 +40,7 @@ class TopicReader(Enum):
     PLAIN = "plain"
     """`KafkaAvroDeserializer` and its likes: by id alone; in a named context that is a question of membership."""
     LATEST = "latest"
-    """The same with `use.latest.version` or `use.latest.with.metadata`: it reads with the subject's live latest
-    version, after it has looked the writer's version up by content (`AbstractKafkaAvroDeserializer`, 7.4 on).
-    """
+    """The same with the latest version, after a look-up by content (`AbstractKafkaAvroDeserializer`, 7.4 on)."""
     DUAL = "dual"
     """With the dual-subject fallback: srfix, ksqlDB's StaticTopicSerde."""
     UNKNOWN = "unknown"

@@ -281,9 +281,7 @@ class Prospect:
     roles: tuple[Role, ...]
     """Keys, values, or both, as far as they may belong to a registry."""
     asks_the_phantom: Certainty
-    """Whether its serdes then ask for the schemas of the source topic's bytes under the changelog's name; for an
-    upgrade, whether they begin to do so.
-    """
+    """Whether its serdes then ask, or after an upgrade begin to ask, for the source's bytes by the changelog's name."""
     turns_to_the_source: Certainty = Certainty.EXCLUDED
     """Whether it is an upgrade from the phantom subject to the source topic's own."""
     new: NewSchema | None = None

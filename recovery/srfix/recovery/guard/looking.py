@@ -35,9 +35,7 @@ class SubjectPair:
     phantom: SubjectState
     source: SubjectState
     ids: tuple[SchemaId, ...]
-    """The ids that a restore may load: those of the topic; or, if it was not read or holds none, those under its
-    subject.
-    """
+    """The ids that a restore may load: the topic's; if it was not read or holds none, those under its subject."""
     live: tuple[SchemaId, ...]
     """The ids that a restore would load at this moment, if the topic was read to its end; else empty."""
     missing: tuple[SchemaId, ...]
@@ -95,9 +93,7 @@ class Sight:
             return False
 
     def assumed_of(self, store: GuardedStore, assumed: Assumed) -> CheckContext | None:
-        """What is known of its reader and version: what the person said, else what cluster and registry show without
-        doubt. None if one of the two was not named.
-        """
+        """Its reader and version by the person's word, else by what is seen; None without cluster or registry."""
         if self.survey is None:
             return None
         context = CheckContext(
@@ -118,9 +114,7 @@ class Sight:
         return self._pairs[store, role]
 
     def facts(self, store: GuardedStore, running: StreamsVersion | None) -> StoreFacts | None:
-        """The facts that a diagnosis learns of a store, with its rows on disk; None if cluster or registry was not
-        named, or if this user may not read its topic.
-        """
+        """What a diagnosis learns of a store; None without cluster or registry, or if its topic may not be read."""
         if (store, running) not in self._facts:
             self._facts[store, running] = self._learn(store, running)
         return self._facts[store, running]
@@ -145,9 +139,7 @@ class Sight:
         return self.cluster.topic_configs([topic])[topic]
 
     def refusal(self, state: SubjectState, role: Role, schema: Schema) -> tuple[str | None, bool]:
-        """Why a subject would refuse a schema, None if it would accept it; and whether that is known. If srfix may not
-        ask the registry, the list of unseen things says so.
-        """
+        """Why a subject would refuse a schema, None if it would not; and whether that is known, else it is skipped."""
         if self.registry is None:
             return None, False
         facts = RoleFacts(role=role, subject=state.subject, state=state, memberships={})

@@ -153,9 +153,7 @@ class Assumed:
     optimization: Optimization = field(default_factory=Optimization)
     reader: Reader = Reader.UNKNOWN
     is_of_one_store: bool = False
-    """True if the person gave `reader` for one named store; if it is given for a whole application, it may not hold for
-    every store.
-    """
+    """True if the person gave `reader` for one named store; an application's may not hold for every store."""
     no_auto_register: bool = False
     command_line: CommandLine = field(default_factory=CommandLine)
 

@@ -23,9 +23,7 @@ _TYPES: Final = ("AVRO", "JSON", "PROTOBUF")
 
 
 def parse_schema(text: str, *, origin: str) -> Schema:
-    """The schema in a file's text, which is kept unchanged. A schema that refers to others is not read here: only a
-    registry that has the others can check it.
-    """
+    """The schema in a file, kept unchanged; one that refers to others is left to a registry that has them."""
     if origin.endswith(".proto"):
         schema = Schema(text=text, schema_type="PROTOBUF")
         if "import" not in text:  # only a registry request says what the imports are

@@ -143,9 +143,7 @@ def store_forecasts(judged: JudgedStore, version: StreamsVersion | None) -> Iter
 
 
 def _serde(judged: JudgedStore, role: Role, exists: bool | None) -> Certainty:
-    """Whether its serde of this role uses a schema registry. An old subject shows it. For values, --reader shows it if
-    it was given for this store, or if the registry has schemas of its topic.
-    """
+    """Whether its serde of this role asks a registry: an old subject shows it, or --reader meant for this store."""
     pair = judged.subject_pair(role)
     is_meant = judged.assumed.is_of_one_store if pair is None else pair.asks_a_registry
     is_reader_named = role is Role.VALUE and judged.is_reader_told and is_meant

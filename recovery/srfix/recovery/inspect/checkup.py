@@ -215,9 +215,7 @@ def _advice_for_clock(probe: RegistryProbe) -> str | None:
 
 
 def check_registry(registry: ReadableRegistry) -> Iterator[ConnectionCheck]:
-    """The questions of a diagnosis to a registry, each kind once: subjects, versions, a look-up by content, the global
-    compatibility and mode.
-    """
+    """A diagnosis's questions to a registry, each kind once."""
     listing = _asked(
         "registry",
         "list the subjects",

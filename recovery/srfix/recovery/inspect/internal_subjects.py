@@ -168,11 +168,7 @@ def classify(
     orphan_of: str | None = None,
     command_line: CommandLine | None = None,
 ) -> InternalSubject | None:
-    """Classifies one subject by full listings; None if it does not look internal.
-
-    :param application: an application that is known from something other than the groups.
-    :param orphan_of: the subject's application, if all signs say that it is gone (`srfix.recovery.facts.orphans`).
-    """
+    """Classifies one subject by full listings (None: not internal); `application` from elsewhere than the groups."""
     topic_and_role = _topic_of(subject)
     if topic_and_role is None:
         return None

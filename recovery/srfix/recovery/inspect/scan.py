@@ -49,9 +49,7 @@ def scan_topic(
     max_records: int | None = None,
     on_progress: Callable[[CensusProgress], None] | None = None,
 ) -> Scan:
-    """Counts the topic. Read-only. If the registry does not answer, only the subjects' names are missing, not the
-    census.
-    """
+    """Counts the topic; reads only. If the registry does not answer, only the subjects' names are missing."""
     partitions = partitions_of(cluster, topic)
     committed: dict[int, int | None] | None = None
     if application is not None:

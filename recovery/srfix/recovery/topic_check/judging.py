@@ -65,8 +65,7 @@ class Judge:
         return replace(asked_id, trouble=Trouble.MISSING) if self._fails(subject, membership) else asked_id
 
     def _subject(self, schema: Schema) -> Subject:
-        """:raises NoSubjectError: if the strategy has none for it.
-        :raises SchemaError: if srfix cannot find out the name of its record."""
+        """Fails with `NoSubjectError` if the strategy has none, or with `SchemaError`."""
         registry, question = self.survey.registry, self.question
         if question.read.strategy is Strategy.TOPIC:
             return question.subject_of(self.role)

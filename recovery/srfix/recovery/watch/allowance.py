@@ -60,9 +60,7 @@ class AllowedPair:
 
     @property
     def keep(self) -> Keep:
-        """How to plan for the subject: as the plan did. If the plan did both, or left versions live, by the rule of the
-        plan.
-        """
+        """How to plan for the subject: as the plan did; by its rule if it did both, or left versions live."""
         return Keep.SOFT_DELETED if self.may_soft_delete and not self.may_stay_live else Keep.AUTO
 
     def forbids(self, actions: Iterable[Action]) -> str | None:

@@ -18,9 +18,7 @@ from srfix.serde.wire_peek import SchemaIdPeek, peek_headers
 
 _BATCH: Final = 500
 _MOST_IDS: Final = 10_000
-"""How many ids of a topic and role are remembered; bytes that only look like framed keys could have any number of
-ids.
-"""
+"""How many ids of a topic and role are remembered; bytes that only look like framed keys could have any number."""
 
 
 @dataclass(slots=True)

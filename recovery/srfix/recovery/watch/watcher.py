@@ -49,9 +49,7 @@ _FIRST_WAIT_S: Final = 1.0
 _LONGEST_WAIT_S: Final = 60.0
 """The longest wait between two attempts while an end does not answer; or the interval of looks, if that is shorter."""
 _LOOKS_RELAXED: Final = 3
-"""Another instance normally resets a relaxed level within seconds. If it is still relaxed after this number of looks,
-srfix assumes that nobody will reset it.
-"""
+"""Another instance resets a relaxed level within seconds; after this number of looks nobody will."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +64,7 @@ class Pace:
 
 @dataclass(slots=True, kw_only=True)
 class Watcher:
-    """Watches a cluster and a registry until it is told to end. It prints nothing; the caller gives the clock and the
-    wait function.
-    """
+    """Watches until it is told to end. It prints nothing; the caller gives the clock and the wait function."""
 
     cluster: Cluster
     registry: Registry
@@ -358,9 +354,7 @@ class Watcher:
         return tails
 
     def _shape_of(self, survey: Survey) -> Mapping[str, frozenset[object]]:
-        """The parts of the listings that decide the candidates: changelogs without a topic, groups that may be their
-        applications, and the numbers of partitions of the sources.
-        """
+        """What in the listings decides the candidates, and how many partitions the sources have."""
         topics = survey.topics()
         orphaned: set[tuple[str, Topic]] = set()
         for subject in survey.subjects():

@@ -52,9 +52,7 @@ class Writer:
     """Delays an orderly end while something is written."""
 
     def journal(self, subject: Subject) -> Path:
-        """The path of the journal of a subject's latest registration. The subject's name is hashed, because it may be
-        too long or invalid for a file name.
-        """
+        """Where a subject's latest registration is journalled; hashed, as a name may be too long, or no file name."""
         return self.journals / (hashlib.sha256(subject.encode(errors="surrogatepass")).hexdigest()[:16] + _SUFFIX)
 
     def obstacle(self, registry: Registry) -> str | None:
@@ -187,9 +185,7 @@ def _ids(plan: Plan) -> tuple[SchemaId, ...]:
 
 
 def _says_nothing(path: Path) -> bool:
-    """True if it holds no whole line: the run was killed before anything was begun. The next registration sets the file
-    aside.
-    """
+    """True if it holds no whole line: killed before anything was begun. The next registration sets it aside."""
     try:
         return b"\n" not in path.read_bytes()[: bounds.MOST_JOURNAL_BYTES]
     except OSError:
