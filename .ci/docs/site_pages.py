@@ -283,12 +283,12 @@ _OF_A_NEW_SCHEMA: Final = ("SRF012", "SRF020")
 def _codes_by_command() -> Mapping[str, tuple[str, Sequence[str]]]:
     """Command → a verb for what it does with findings, and their codes."""
     (nothing,) = (field.default for field in fields(Check) if field.name == "find")
-    known = sorted(CHECKS, key=lambda check: check.entry.code)
+    known = sorted(CHECKS, key=lambda check: check.code)
     return {
-        "diagnose": ("finds", [c.entry.code for c in known if c.find is not nothing or c.find_of_application]),
-        "check": ("finds", [check.entry.code for check in known if check.find_of_topic]),
-        "guard": ("predicts", [c.entry.code for c in known if c.foretell or c.entry.code in _OF_A_NEW_SCHEMA]),
-        "plan": ("repairs", [check.entry.code for check in known if check.repair]),
+        "diagnose": ("finds", [c.code for c in known if c.find is not nothing or c.find_of_application]),
+        "check": ("finds", [check.code for check in known if check.find_of_topic]),
+        "guard": ("predicts", [c.code for c in known if c.foretell or c.code in _OF_A_NEW_SCHEMA]),
+        "plan": ("repairs", [check.code for check in known if check.repair]),
     }
 
 

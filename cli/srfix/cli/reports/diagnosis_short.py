@@ -131,7 +131,7 @@ def _with_details(finding: Finding, facts: Sequence[StoreFacts] | None) -> Itera
 def _of_one_kind(
     code: str, severity: str, stores: Sequence[StoreInShort], facts: Sequence[StoreFacts] | None
 ) -> Iterator[Block]:
-    entry, tone = BY_CODE[code].entry, tone_of(stores[0].finding.severity)
+    entry, tone = BY_CODE[code], tone_of(stores[0].finding.severity)
     if len(stores) == 1:
         yield Heading(title(stores[0].finding), tone=tone)
         yield FieldList((("what", _explained(entry.title)), *_facts(stores[0], has_table=True)))
@@ -245,7 +245,7 @@ def _notes(notes: Sequence[Finding]) -> Iterator[str]:
         if BY_CODE[code].is_of_repair:
             yield from (f"Note {code}: {note.explanation} {note.next}" for note in code_notes)
         else:
-            entry = BY_CODE[code].entry
+            entry = BY_CODE[code]
             harmless = ", breaks nothing now" if entry.severity == Severity.BROKEN.value else ""
             yield f"Note {code}{harmless}: {entry.title} ({some(list(dict.fromkeys(map(_whose, code_notes))))})"
 

@@ -43,7 +43,7 @@ class CatalogueEntry:
     cause: str
     detection: str
     remedy: str
-    checked_since: str
+    checked_since: str = "0.1.0"
     """The first version of srfix that looks for it."""
 
 
@@ -178,10 +178,9 @@ def keep_the_state(_known: Circumstances) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """One finding code."""
+class Check(CatalogueEntry):
+    """One finding code, with what srfix does about it."""
 
-    entry: CatalogueEntry
     find: Callable[[StoreFacts, CheckContext], Iterator[Finding]] = lambda _facts, _context: iter(())
     """From what was learned of a store to findings, at most one per role."""
     without_source: Callable[[Finding, str], Finding] | None = None
@@ -202,7 +201,3 @@ class Check:
     is_of_repair: bool = False
     """True if it is a note on the repair of another finding, and is shown with that finding."""
     partial: str = "At least this many: the topic was not read to its end"
-
-    @property
-    def code(self) -> str:
-        return self.entry.code

@@ -11,7 +11,6 @@ from srfix.recovery.checks.counting import at_fault, prove_absent
 from srfix.recovery.checks.interface import (
     Advice,
     AdviceRequest,
-    CatalogueEntry,
     Check,
     Owner,
     PassedOver,
@@ -362,43 +361,40 @@ def _plan_of_new(code: str, new: NewSchema, judged: JudgedStore, role: Role) -> 
 
 
 CHECK: Final = Check(
-    entry=CatalogueEntry(
-        code=CODE,
-        title="A restored store cannot be read: its schema ids are not registered under the phantom subject",
-        severity="broken",
-        meaning=(
-            "A restore fills the store with records of the source topic, byte for byte. But the reader looks up "
-            "their schemas under the subject of a changelog topic that does not exist. That subject lacks the "
-            "schemas (40403), or does not exist (40401). So every read of such a row fails with “Error retrieving "
-            "Avro value schema version for id …”. If an interactive query meets the row, only the query fails. If "
-            "a join or a table update meets it, the stream thread dies, again after each restart. srfix cannot see "
-            "from cluster and registry whether a restore has already happened. If not, the next restore causes "
-            "this failure. With --state-dir, srfix reads the rows of the store. If a row carries such an id, that "
-            "confirms SRF001. If srfix has read all rows and none carries such an id, the finding is SRF002."
-        ),
-        cause="KAFKA-10179, Kafka Streams 2.0 to 2.6.3. With topology.optimization=all, the source topic of a table also "
-        "serves as its changelog. A global table never has a changelog (SRF006). But Kafka Streams hands the name "
-        "<application>-<store>-changelog to the store's serdes in both cases. While the application processes "
-        "records, it writes each row again under the reader's own schema, and registers that schema under the phantom "
-        "subject. After a lost state directory, a rebalance to another instance or a standby's take-over, the rows "
-        "carry the source's schema ids instead. Readers that look up a version under the subject (Connect's "
-        "AvroConverter, and so ksqlDB) refuse these rows. Plain Avro deserializers do not notice.",
-        detection=(
-            "srfix looks for subjects that have the name of a changelog's subject, but whose topic is missing from the "
-            "full topic listing. It finds the source topic by evidence. It counts the schema ids that a restore would load, "
-            "up to the group's committed offsets. For each id it looks up the schema under the phantom subject. Like "
-            "the failing reader, it asks for the content of the schema and accepts soft-deleted versions. If that "
-            "subject does not exist, and only a state directory or a topology names the store, the version of Kafka "
-            "Streams decides (--streams-version): 2.7 and later never ask the subject. If srfix does not know the "
-            "version, it makes no finding, and says that it could not decide."
-        ),
-        remedy=(
-            "Run srfix plan, srfix apply and srfix verify. These commands register the source's schemas under the "
-            "phantom subject. The schemas keep their ids. A running application can read again at once. Do not "
-            "wipe the state directory on 2.6.3 or older: the wipe causes the failure. Restart instances whose "
-            "thread died. A reader with the dual-subject fallback reads the rows without any repair."
-        ),
-        checked_since="0.1.0",
+    code=CODE,
+    title="A restored store cannot be read: its schema ids are not registered under the phantom subject",
+    severity="broken",
+    meaning=(
+        "A restore fills the store with records of the source topic, byte for byte. But the reader looks up their "
+        "schemas under the subject of a changelog topic that does not exist. That subject lacks the schemas (40403), "
+        "or does not exist (40401). So every read of such a row fails with “Error retrieving Avro value schema "
+        "version for id …”. If an interactive query meets the row, only the query fails. If a join or a table update "
+        "meets it, the stream thread dies, again after each restart. srfix cannot see from cluster and registry "
+        "whether a restore has already happened. If not, the next restore causes this failure. With --state-dir, "
+        "srfix reads the rows of the store. If a row carries such an id, that confirms SRF001. If srfix has read all "
+        "rows and none carries such an id, the finding is SRF002."
+    ),
+    cause="KAFKA-10179, Kafka Streams 2.0 to 2.6.3. With topology.optimization=all, the source topic of a table also "
+    "serves as its changelog. A global table never has a changelog (SRF006). But Kafka Streams hands the name "
+    "<application>-<store>-changelog to the store's serdes in both cases. While the application processes records, it "
+    "writes each row again under the reader's own schema, and registers that schema under the phantom subject. After "
+    "a lost state directory, a rebalance to another instance or a standby's take-over, the rows carry the source's "
+    "schema ids instead. Readers that look up a version under the subject (Connect's AvroConverter, and so ksqlDB) "
+    "refuse these rows. Plain Avro deserializers do not notice.",
+    detection=(
+        "srfix looks for subjects that have the name of a changelog's subject, but whose topic is missing from the "
+        "full topic listing. It finds the source topic by evidence. It counts the schema ids that a restore would "
+        "load, up to the group's committed offsets. For each id it looks up the schema under the phantom subject. "
+        "Like the failing reader, it asks for the content of the schema and accepts soft-deleted versions. If that "
+        "subject does not exist, and only a state directory or a topology names the store, the version of Kafka "
+        "Streams decides (--streams-version): 2.7 and later never ask the subject. If srfix does not know the "
+        "version, it makes no finding, and says that it could not decide."
+    ),
+    remedy=(
+        "Run srfix plan, srfix apply and srfix verify. These commands register the source's schemas under the phantom "
+        "subject. The schemas keep their ids. A running application can read again at once. Do not wipe the state "
+        "directory on 2.6.3 or older: the wipe causes the failure. Restart instances whose thread died. A reader with "
+        "the dual-subject fallback reads the rows without any repair."
     ),
     find=check,
     foretell=foretell,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks import srf001
 from srfix.recovery.checks.counting import at_fault, prove_absent, read_in_words
-from srfix.recovery.checks.interface import Advice, AdviceRequest, CatalogueEntry, Check, Repair
+from srfix.recovery.checks.interface import Advice, AdviceRequest, Check, Repair
 from srfix.recovery.checks.missing import (
     failing_read,
     is_untold,
@@ -102,28 +102,24 @@ def _advise(request: AdviceRequest) -> Iterator[str]:
 
 
 CHECK: Final = Check(
-    entry=CatalogueEntry(
-        code=CODE,
-        title="The next restore will break a store that is still readable",
-        severity="breaks on restore",
-        meaning=(
-            "The same as SRF001, with one difference: the phantom subject knows the ids of all rows in the state "
-            "directories that you gave. Nothing fails today. Reads will fail after a restore."
-        ),
-        cause="As for SRF001, but no state directory has been lost yet.",
-        detection=(
-            "srfix makes the checks of SRF001. It also reads the rows of every partition's store from the state "
-            "directories (--state-dir, with pip install 'srfix[state]'). The rows prove SRF002 only if all of "
-            "these are true:\n- No process holds a directory.\n- srfix has read every row of every partition.\n- "
-            "The checkpoint has reached the offsets that the group has committed.\nOtherwise the finding is "
-            "SRF001, and says what srfix saw on disk. srfix does not see standbys elsewhere, or an instance that "
-            "has restored since the directory was copied. It never reports a global store as SRF002, because such "
-            "a store restores at its first start."
-        ),
-        remedy="Repair as for SRF001 before the next restore. Until then keep the state directories: do not wipe them, and "
-        "avoid moving partitions.",
-        checked_since="0.1.0",
+    code=CODE,
+    title="The next restore will break a store that is still readable",
+    severity="breaks on restore",
+    meaning=(
+        "The same as SRF001, with one difference: the phantom subject knows the ids of all rows in the state "
+        "directories that you gave. Nothing fails today. Reads will fail after a restore."
     ),
+    cause="As for SRF001, but no state directory has been lost yet.",
+    detection=(
+        "srfix makes the checks of SRF001. It also reads the rows of every partition's store from the state "
+        "directories (--state-dir, with pip install 'srfix[state]'). The rows prove SRF002 only if all of these are "
+        "true:\n- No process holds a directory.\n- srfix has read every row of every partition.\n- The checkpoint has "
+        "reached the offsets that the group has committed.\nOtherwise the finding is SRF001, and says what srfix saw "
+        "on disk. srfix does not see standbys elsewhere, or an instance that has restored since the directory was "
+        "copied. It never reports a global store as SRF002, because such a store restores at its first start."
+    ),
+    remedy="Repair as for SRF001 before the next restore. Until then keep the state directories: do not wipe them, "
+    "and avoid moving partitions.",
     find=check,
     repair=Repair(
         wants=srf001.wants_of(CODE),

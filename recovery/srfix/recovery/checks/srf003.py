@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks import srf001, srf006
 from srfix.recovery.checks.counting import answered_through, at_fault
-from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, Repair, RepairRequest, Wanted, Width
+from srfix.recovery.checks.interface import Advice, Check, Repair, RepairRequest, Wanted, Width
 from srfix.recovery.checks.missing import missing_on_disk
 from srfix.recovery.checks.srf005 import stands_beside
 from srfix.recovery.findings import Finding, Severity
@@ -94,22 +94,19 @@ def _wants(finding: Finding, request: RepairRequest) -> Wanted:
 
 
 CHECK: Final = Check(
-    entry=CatalogueEntry(
-        code=CODE,
-        title="Masked: the phantom subject exists, and holds every schema that a restore would load",
-        severity="note",
-        meaning="The store depends on a phantom subject, and today that subject knows all live ids. This ends when the source "
-        "topic gets records with a new schema, because nobody will register the new schema under the phantom subject. "
-        "If an alias or another context answers for the subject, it also ends when that alias or context is removed.",
-        cause="Somebody repaired the store. Or the store's serdes write each row under its writer's schema, as a "
-        "generic Avro serde "
-        "does.",
-        detection="srfix makes the checks of SRF001, and finds no id that is missing.",
-        remedy="Nothing is broken. Run srfix diagnose again after each new schema of the source. Or remove the cause: "
-        "upgrade to Kafka Streams 2.7.0 or later (read SRF004, SRF016 and SRF017 first), or give the store a real "
-        "changelog.",
-        checked_since="0.1.0",
-    ),
+    code=CODE,
+    title="Masked: the phantom subject exists, and holds every schema that a restore would load",
+    severity="note",
+    meaning="The store depends on a phantom subject, and today that subject knows all live ids. This ends when the "
+    "source topic gets records with a new schema, because nobody will register the new schema under the phantom "
+    "subject. If an alias or another context answers for the subject, it also ends when that alias or context is "
+    "removed.",
+    cause="Somebody repaired the store. Or the store's serdes write each row under its writer's schema, as a generic "
+    "Avro serde does.",
+    detection="srfix makes the checks of SRF001, and finds no id that is missing.",
+    remedy="Nothing is broken. Run srfix diagnose again after each new schema of the source. Or remove the cause: "
+    "upgrade to Kafka Streams 2.7.0 or later (read SRF004, SRF016 and SRF017 first), or give the store a real "
+    "changelog.",
     find=check,
     repair=Repair(wants=_wants),
     advice=Advice(

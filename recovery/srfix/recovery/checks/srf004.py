@@ -16,7 +16,6 @@ from srfix.recovery.checks.counting import carried, read_in_words, rows_in_words
 from srfix.recovery.checks.interface import (
     Advice,
     AdviceRequest,
-    CatalogueEntry,
     Check,
     Owner,
     PassedOver,
@@ -333,30 +332,25 @@ def _plan_before_upgrade(judged: JudgedStore) -> Iterator[str]:
 
 
 CHECK: Final = Check(
-    entry=CatalogueEntry(
-        code=CODE,
-        title="Rows in local state carry ids that only the phantom subject knows: an upgrade makes them unreadable",
-        severity="breaks on upgrade",
-        meaning="From 2.7.0 on, Kafka Streams hands the source topic's name to the store's serdes. Rows that an older version "
-        "wrote carry the id of its internal schema. That schema is registered under the phantom subject, and not "
-        "under the source's subject. So these rows cannot be read after an upgrade that keeps the state.",
-        cause="An upgrade across 2.7.0 that keeps the state directories.",
-        detection=(
-            "srfix checks this if Kafka Streams 2.7 or later runs, or if --streams-version says so. It takes the "
-            "schemas of the phantom subject, and looks up each of them, by content, under the source topic's "
-            "subject. With --state-dir it also checks the ids in the rows on disk. If it has read all rows of all "
-            "partitions, it checks only the ids in these rows. Without --state-dir, srfix does not know whether "
-            "such rows were kept."
-        ),
-        remedy=(
-            "Register the internal schema under the source subject: srfix plan with --streams-version 2.7 --also "
-            "SRF004. The plan soft-deletes the version at once, because producers use that subject. Read SRF016 "
-            "first.\nOr wipe the state when the new version starts, and not before: the restore then brings the "
-            "source's ids. Wipe only if all of these are true:\n- A topology, a state directory or --source proves "
-            "from which topic the store restores.\n- There is no SRF017 for the store.\n- There is no SRF018 for "
-            "the store."
-        ),
-        checked_since="0.1.0",
+    code=CODE,
+    title="Rows in local state carry ids that only the phantom subject knows: an upgrade makes them unreadable",
+    severity="breaks on upgrade",
+    meaning="From 2.7.0 on, Kafka Streams hands the source topic's name to the store's serdes. Rows that an older "
+    "version wrote carry the id of its internal schema. That schema is registered under the phantom subject, and not "
+    "under the source's subject. So these rows cannot be read after an upgrade that keeps the state.",
+    cause="An upgrade across 2.7.0 that keeps the state directories.",
+    detection=(
+        "srfix checks this if Kafka Streams 2.7 or later runs, or if --streams-version says so. It takes the schemas "
+        "of the phantom subject, and looks up each of them, by content, under the source topic's subject. With "
+        "--state-dir it also checks the ids in the rows on disk. If it has read all rows of all partitions, it checks "
+        "only the ids in these rows. Without --state-dir, srfix does not know whether such rows were kept."
+    ),
+    remedy=(
+        "Register the internal schema under the source subject: srfix plan with --streams-version 2.7 --also SRF004. "
+        "The plan soft-deletes the version at once, because producers use that subject. Read SRF016 first.\nOr wipe "
+        "the state when the new version starts, and not before: the restore then brings the source's ids. Wipe only "
+        "if all of these are true:\n- A topology, a state directory or --source proves from which topic the store "
+        "restores.\n- There is no SRF017 for the store.\n- There is no SRF018 for the store."
     ),
     find=check,
     foretell=foretell,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.counting import at_fault, in_words, rows_in_words
-from srfix.recovery.checks.interface import CatalogueEntry, Check
+from srfix.recovery.checks.interface import Check
 from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest
 from srfix.recovery.ids_in_words import MOST_NAMED, listed, named_ids
@@ -241,26 +241,23 @@ def _what_a_restore_brings(judged: JudgedStore, facts: StoreFacts, asymmetry: Ke
 
 
 CHECK: Final = Check(
-    entry=CatalogueEntry(
-        code=CODE,
-        title="Keys carry schema ids that the reader would not write: look-ups miss without an error",
-        severity="silent wrong results",
-        meaning="A store compares keys byte for byte, and the schema id is part of the bytes. Restored keys carry the "
-        "producer's id. The reader serialises its look-up key under another id. So joins find nothing, and the next "
-        "update makes a second row for the same key. The two rows may even be in different partitions.",
-        cause="Keys in a registry format whose schema differs between producer and reader, on any version of Kafka Streams.",
-        detection=(
-            "srfix compares the ids in the keys of the source topic with the application's own version under the "
-            "phantom key subject. The application's own version is the latest one that is neither in a key of the topic nor "
-            "under the source's key subject. The reader writes only one id. So if the keys carry several ids, "
-            "look-ups of some keys always miss. Without a phantom key subject, srfix does not know what the reader writes, "
-            "and claims nothing. With --state-dir, it counts the rows of each kind in the store."
-        ),
-        remedy="No registration repairs this, so srfix plan leaves it alone. Let the reader write keys under the producer's "
-        "schema. Or write a new topic with keys under the reader's schema, build the table from it, and let the "
-        "application rebuild the store.",
-        checked_since="0.1.0",
+    code=CODE,
+    title="Keys carry schema ids that the reader would not write: look-ups miss without an error",
+    severity="silent wrong results",
+    meaning="A store compares keys byte for byte, and the schema id is part of the bytes. Restored keys carry the "
+    "producer's id. The reader serialises its look-up key under another id. So joins find nothing, and the next "
+    "update makes a second row for the same key. The two rows may even be in different partitions.",
+    cause="Keys in a registry format whose schema differs between producer and reader, on any version of Kafka Streams.",
+    detection=(
+        "srfix compares the ids in the keys of the source topic with the application's own version under the phantom "
+        "key subject. The application's own version is the latest one that is neither in a key of the topic nor under "
+        "the source's key subject. The reader writes only one id. So if the keys carry several ids, look-ups of some "
+        "keys always miss. Without a phantom key subject, srfix does not know what the reader writes, and claims "
+        "nothing. With --state-dir, it counts the rows of each kind in the store."
     ),
+    remedy="No registration repairs this, so srfix plan leaves it alone. Let the reader write keys under the "
+    "producer's schema. Or write a new topic with keys under the reader's schema, build the table from it, and let "
+    "the application rebuild the store.",
     find=check,
     foretell=foretell,
     data="look-ups by key miss rows, and updates make second rows",

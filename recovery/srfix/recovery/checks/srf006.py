@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks import srf001
-from srfix.recovery.checks.interface import CatalogueEntry, Check
+from srfix.recovery.checks.interface import Check
 from srfix.recovery.checks.missing import is_of_global_store
 from srfix.recovery.findings import Finding
 from srfix.recovery.forecasts import Foretold
@@ -37,25 +37,22 @@ def foretell(prospect: Prospect) -> Iterator[Foretold]:
 
 
 CHECK: Final = Check(
-    entry=CatalogueEntry(
-        code=CODE,
-        title="A global table on an affected version cannot be read: its schema ids are not under the phantom subject",
-        severity="broken",
-        meaning="A global store has no changelog. Every start without state, also the very first one, loads the whole source "
-        "topic. topology.optimization and committed offsets make no difference. Before 2.7.0, Kafka Streams hands a "
-        "phantom name to the store's serdes. So a reader that looks up a version under the subject fails on the "
-        "loaded rows, as with SRF001.",
-        cause="globalTable or addGlobalStore with a registry serde on Kafka Streams 2.6.3 or older (KAFKA-10179).",
-        detection=(
-            "srfix makes the checks of SRF001, without a limit by committed offsets. A state directory (global/) "
-            "or a topology says that the store is global. Or srfix concludes it, if the group has committed "
-            "offsets of other topics, but none of this topic. The finding says how srfix knows."
-        ),
-        remedy="As for SRF001: srfix plan, srfix apply, srfix verify. Then upgrade to 2.7.0 or later, and read SRF004, "
-        "SRF016 and SRF017 first. For a global store it does not help to stop the reuse of the source topic "
-        "(topology.optimization).",
-        checked_since="0.1.0",
+    code=CODE,
+    title="A global table on an affected version cannot be read: its schema ids are not under the phantom subject",
+    severity="broken",
+    meaning="A global store has no changelog. Every start without state, also the very first one, loads the whole "
+    "source topic. topology.optimization and committed offsets make no difference. Before 2.7.0, Kafka Streams hands "
+    "a phantom name to the store's serdes. So a reader that looks up a version under the subject fails on the loaded "
+    "rows, as with SRF001.",
+    cause="globalTable or addGlobalStore with a registry serde on Kafka Streams 2.6.3 or older (KAFKA-10179).",
+    detection=(
+        "srfix makes the checks of SRF001, without a limit by committed offsets. A state directory (global/) or a "
+        "topology says that the store is global. Or srfix concludes it, if the group has committed offsets of other "
+        "topics, but none of this topic. The finding says how srfix knows."
     ),
+    remedy="As for SRF001: srfix plan, srfix apply, srfix verify. Then upgrade to 2.7.0 or later, and read SRF004, "
+    "SRF016 and SRF017 first. For a global store it does not help to stop the reuse of the source topic "
+    "(topology.optimization).",
     find=check,
     foretell=foretell,
     without_source=lambda finding, which_is_true: replace(finding, next=which_is_true),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check
+from srfix.recovery.checks.interface import Advice, Check
 from srfix.recovery.findings import Finding, Severity
 
 if TYPE_CHECKING:
@@ -43,23 +43,20 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 
 
 CHECK: Final = Check(
-    entry=CatalogueEntry(
-        code=CODE,
-        title="A changelog subject of a store that logs nothing",
-        severity="note",
-        meaning="The subject exists without a topic because logging is off for the store. Nothing is ever restored into it.",
-        cause="withLoggingDisabled() with a registry serde, on any version.",
-        detection=(
-            "Both of these must be true:\n- There is a changelog subject without a topic.\n- The application is "
-            "alive: its group has a member, or a committed offset after a topic's start.\nIn addition, one of "
-            "these must show that nothing is restored:\n- The state directory (--state-dir) names no topic that "
-            "the store restores from.\n- A printed topology (--topology with --application) shows that the store "
-            "is not the table of one topic.\nThe store's name alone proves nothing: on Kafka Streams 2.6.3 or "
-            "older, a table that reuses its source topic leaves the same subject."
-        ),
-        remedy="Do nothing. The finding only looks like SRF001.",
-        checked_since="0.1.0",
+    code=CODE,
+    title="A changelog subject of a store that logs nothing",
+    severity="note",
+    meaning="The subject exists without a topic because logging is off for the store. Nothing is ever restored into it.",
+    cause="withLoggingDisabled() with a registry serde, on any version.",
+    detection=(
+        "Both of these must be true:\n- There is a changelog subject without a topic.\n- The application is alive: "
+        "its group has a member, or a committed offset after a topic's start.\nIn addition, one of these must show "
+        "that nothing is restored:\n- The state directory (--state-dir) names no topic that the store restores "
+        "from.\n- A printed topology (--topology with --application) shows that the store is not the table of one "
+        "topic.\nThe store's name alone proves nothing: on Kafka Streams 2.6.3 or older, a table that reuses its "
+        "source topic leaves the same subject."
     ),
+    remedy="Do nothing. The finding only looks like SRF001.",
     find=check,
     advice=Advice(
         note=lambda _known: "Nothing to repair: a store without logging starts empty, and its subject needs no topic."

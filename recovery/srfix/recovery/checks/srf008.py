@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks.interface import CatalogueEntry, Check
+from srfix.recovery.checks.interface import Check
 from srfix.recovery.findings import Finding, Severity
 
 if TYPE_CHECKING:
@@ -47,21 +47,18 @@ def find(facts: ApplicationFacts, _context: CheckContext) -> Iterator[Finding]:
 
 
 CHECK: Final = Check(
-    entry=CatalogueEntry(
-        code=CODE,
-        title="Subjects of a foreign-key join that the application no longer has",
-        severity="note",
-        meaning=(
-            "The subject's name is the name of a subscription registration topic with the ending -pk-key, -fk-key "
-            "or -vh-value. A topic of such a name never exists: Kafka Streams only hands the name to serdes. Here "
-            "the registration topic is gone, too."
-        ),
-        cause="A foreign-key join (Kafka Streams 2.4 and later) with registry serdes was taken out of the topology, or its "
-        "application was reset. As long as the join exists, these subjects are normal and no finding.",
-        detection="srfix knows such a subject by its name. The full topic listing lacks the registration topic, and the group "
-        "exists.",
-        remedy="Do nothing. Leave the subjects while the application lives: the join may come back with it.",
-        checked_since="0.1.0",
+    code=CODE,
+    title="Subjects of a foreign-key join that the application no longer has",
+    severity="note",
+    meaning=(
+        "The subject's name is the name of a subscription registration topic with the ending -pk-key, -fk-key or "
+        "-vh-value. A topic of such a name never exists: Kafka Streams only hands the name to serdes. Here the "
+        "registration topic is gone, too."
     ),
+    cause="A foreign-key join (Kafka Streams 2.4 and later) with registry serdes was taken out of the topology, or "
+    "its application was reset. As long as the join exists, these subjects are normal and no finding.",
+    detection="srfix knows such a subject by its name. The full topic listing lacks the registration topic, and the "
+    "group exists.",
+    remedy="Do nothing. Leave the subjects while the application lives: the join may come back with it.",
     find_of_application=find,
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks.interface import CatalogueEntry, Check, Repair
+from srfix.recovery.checks.interface import Check, Repair
 from srfix.recovery.findings import Evidence, Finding, Severity, Weight
 from srfix.serde.printable import capitalized
 
@@ -88,26 +88,23 @@ def _evidence(facts: ApplicationFacts) -> Iterator[Evidence]:
 
 
 CHECK: Final = Check(
-    entry=CatalogueEntry(
-        code=CODE,
-        title="Orphans: internal subjects of an application that is gone",
-        severity="litter",
-        meaning="An application or query that is gone left these subjects behind. They count toward limits on schemas, and "
-        "make listings long.",
-        cause="Somebody removed the application or the query without its subjects. Older ksqlDB versions left them.",
-        detection=(
-            "All of these must be true:\n- The complete listing of groups has no group of the application.\n- The "
-            "application has no committed offsets.\n- The application has no internal topic.\n- There is at least "
-            "one of these signs: a subject exists without its topic, although an application that runs or is only "
-            "stopped always has that topic (repartition, subscription, an operator's changelog); ksqlDB does not "
-            "know the query (--ksqldb); you say that the application is gone (--gone).\nA missing group alone is "
-            "not enough, because committed offsets expire."
-        ),
-        remedy="Do nothing if the subjects disturb nobody: --ignore PATTERN acknowledges them. With proof (--gone, "
-        "--ksqldb), a plan with --also SRF009 soft-deletes them. It never deletes the last live version with an id "
-        "that a topic may still use.",
-        checked_since="0.1.0",
+    code=CODE,
+    title="Orphans: internal subjects of an application that is gone",
+    severity="litter",
+    meaning="An application or query that is gone left these subjects behind. They count toward limits on schemas, "
+    "and make listings long.",
+    cause="Somebody removed the application or the query without its subjects. Older ksqlDB versions left them.",
+    detection=(
+        "All of these must be true:\n- The complete listing of groups has no group of the application.\n- The "
+        "application has no committed offsets.\n- The application has no internal topic.\n- There is at least one of "
+        "these signs: a subject exists without its topic, although an application that runs or is only stopped always "
+        "has that topic (repartition, subscription, an operator's changelog); ksqlDB does not know the query "
+        "(--ksqldb); you say that the application is gone (--gone).\nA missing group alone is not enough, because "
+        "committed offsets expire."
     ),
+    remedy="Do nothing if the subjects disturb nobody: --ignore PATTERN acknowledges them. With proof (--gone, "
+    "--ksqldb), a plan with --also SRF009 soft-deletes them. It never deletes the last live version with an id that a "
+    "topic may still use.",
     find_of_application=find,
     repair=Repair(
         wants=lambda _finding, _request: iter(()),

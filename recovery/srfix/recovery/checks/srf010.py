@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks.interface import CatalogueEntry, Check
+from srfix.recovery.checks.interface import Check
 from srfix.recovery.findings import Finding, IdAtFault, Severity
 from srfix.recovery.ids_in_words import counted, listed
 from srfix.serde.errors import SchemaError
@@ -180,29 +180,25 @@ def _next(facts: StoreFacts, internal: Mapping[SchemaId, str]) -> str:
 
 
 CHECK: Final = Check(
-    entry=CatalogueEntry(
-        code=CODE,
-        title="Pollution: the source subject holds an internal schema that no record uses",
-        severity="litter",
-        meaning=(
-            "The source subject has a version that no producer registered: a store's serde did. The version counts "
-            "when the registry checks the producers' next schema."
-        ),
-        cause=(
-            "Kafka Streams 2.7.0 and later with a reused source topic or a global table. With these versions a "
-            "write to the store registers the store's schema under the source's subject, no longer under the "
-            "phantom subject."
-        ),
-        detection=(
-            "The source subject has a live version that no record in the whole log carries. In addition, at least "
-            "one of these is true:\n- Rows of the store on disk carry the id of this version.\n- The same schema "
-            "is the first version of the phantom subject, older than any copy of the source's schemas there.\n- The "
-            "phantom subject holds the same schema, and the schema has marks of Connect's converter or of ksqlDB "
-            "that the records' own schemas do not have."
-        ),
-        remedy="Keep the version while a store may hold its id. Before you remove the version, stop the "
-        "reuse of the source topic (topology.optimization).",
-        checked_since="0.1.0",
+    code=CODE,
+    title="Pollution: the source subject holds an internal schema that no record uses",
+    severity="litter",
+    meaning=(
+        "The source subject has a version that no producer registered: a store's serde did. The version counts when "
+        "the registry checks the producers' next schema."
     ),
+    cause=(
+        "Kafka Streams 2.7.0 and later with a reused source topic or a global table. With these versions a write to "
+        "the store registers the store's schema under the source's subject, no longer under the phantom subject."
+    ),
+    detection=(
+        "The source subject has a live version that no record in the whole log carries. In addition, at least one of "
+        "these is true:\n- Rows of the store on disk carry the id of this version.\n- The same schema is the first "
+        "version of the phantom subject, older than any copy of the source's schemas there.\n- The phantom subject "
+        "holds the same schema, and the schema has marks of Connect's converter or of ksqlDB that the records' own "
+        "schemas do not have."
+    ),
+    remedy="Keep the version while a store may hold its id. Before you remove the version, stop the reuse of the "
+    "source topic (topology.optimization).",
     find=check,
 )

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.counting import at_fault, in_words
-from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, keep_the_state
+from srfix.recovery.checks.interface import Advice, Check, keep_the_state
 from srfix.recovery.checks.topic_findings import MOST_PLACES, TopicFinding, TopicRequest
 from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.ids_in_words import listed
@@ -121,20 +121,17 @@ def find_of_topic(request: TopicRequest) -> Iterator[TopicFinding]:
 
 
 CHECK: Final = Check(
-    entry=CatalogueEntry(
-        code=CODE,
-        title="Schema ids in the topic that the registry does not know at all",
-        severity="broken",
-        meaning="Records name a schema that the registry does not have (40403 for the id itself). No reader can decode them, "
-        "whatever subject it asks. A registration under another subject does not help, because there is no schema to "
-        "register.",
-        cause="Somebody hard-deleted the last subject that held the id. Or the registry was newly set up, or restored "
-        "from an older backup. Or the records were mirrored from a cluster with another registry.",
-        detection="srfix fetches each id in the records from the registry.",
-        remedy="Find the schema (a backup of the _schemas topic, the producer's code, another registry) and register it "
-        "under its old id in IMPORT mode. First check that --registry is the registry that the producers use.",
-        checked_since="0.1.0",
-    ),
+    code=CODE,
+    title="Schema ids in the topic that the registry does not know at all",
+    severity="broken",
+    meaning="Records name a schema that the registry does not have (40403 for the id itself). No reader can decode "
+    "them, whatever subject it asks. A registration under another subject does not help, because there is no schema "
+    "to register.",
+    cause="Somebody hard-deleted the last subject that held the id. Or the registry was newly set up, or restored "
+    "from an older backup. Or the records were mirrored from a cluster with another registry.",
+    detection="srfix fetches each id in the records from the registry.",
+    remedy="Find the schema (a backup of the _schemas topic, the producer's code, another registry) and register it "
+    "under its old id in IMPORT mode. First check that --registry is the registry that the producers use.",
     find=check,
     find_of_topic=find_of_topic,
     advice=Advice(do_not=keep_the_state),

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.counting import at_fault
-from srfix.recovery.checks.interface import CatalogueEntry, Check
+from srfix.recovery.checks.interface import Check
 from srfix.recovery.checks.missing import is_untold, missing_ids
 from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.forecasts import Foretold, Moment
@@ -136,26 +136,23 @@ def foretell_of_new(new: NewSchema, phantom: SubjectState, prospect: Prospect, r
 
 
 CHECK: Final = Check(
-    entry=CatalogueEntry(
-        code=CODE,
-        title="The registry would now refuse the repair, or an earlier repair may have been interrupted",
-        severity="note",
-        meaning="The registry would refuse to register the source's schema under the phantom subject, for one of these "
-        "reasons: the schema is not compatible with what the subject holds (409); the subject is read-only; the "
-        "credentials do not allow a write there. Or the subject's own compatibility is NONE, or its own mode is IMPORT, as an "
-        "interrupted repair leaves it. In mode IMPORT the registry refuses the application's own "
-        "registrations (42205).",
-        cause="The internal schema and the writer's schema usually differ in more than BACKWARD allows, for example in the "
-        "record's name.",
-        detection="srfix reads the subject's level and mode, and asks the registry whether each missing schema is compatible. "
-        "It writes nothing.",
-        remedy=(
-            "If the compatibility is in the way, the plan sets the level of the phantom subject to NONE, registers "
-            "the schemas, and puts the level back. The plan says what that costs. If the subject is read-only, or "
-            "the credentials do not allow a write, ask the owner of the registry. Finish an interrupted repair with srfix "
-            "apply, or undo it with srfix rollback, before you make a new plan."
-        ),
-        checked_since="0.1.0",
+    code=CODE,
+    title="The registry would now refuse the repair, or an earlier repair may have been interrupted",
+    severity="note",
+    meaning="The registry would refuse to register the source's schema under the phantom subject, for one of these "
+    "reasons: the schema is not compatible with what the subject holds (409); the subject is read-only; the "
+    "credentials do not allow a write there. Or the subject's own compatibility is NONE, or its own mode is IMPORT, "
+    "as an interrupted repair leaves it. In mode IMPORT the registry refuses the application's own registrations "
+    "(42205).",
+    cause="The internal schema and the writer's schema usually differ in more than BACKWARD allows, for example in "
+    "the record's name.",
+    detection="srfix reads the subject's level and mode, and asks the registry whether each missing schema is "
+    "compatible. It writes nothing.",
+    remedy=(
+        "If the compatibility is in the way, the plan sets the level of the phantom subject to NONE, registers the "
+        "schemas, and puts the level back. The plan says what that costs. If the subject is read-only, or the "
+        "credentials do not allow a write, ask the owner of the registry. Finish an interrupted repair with srfix "
+        "apply, or undo it with srfix rollback, before you make a new plan."
     ),
     find=check,
     without_source=lambda finding, _which_is_true: finding,

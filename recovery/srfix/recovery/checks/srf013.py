@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.certainty import is_certain, is_certain_role, make_certain
-from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, keep_the_state
+from srfix.recovery.checks.interface import Advice, Check, keep_the_state
 from srfix.recovery.checks.topic_findings import MOST_PLACES, TopicFinding, TopicRequest
 from srfix.recovery.commands import positional
 from srfix.recovery.findings import Finding, IdAtFault, PartitionAtFault, Severity
@@ -233,24 +233,21 @@ def find_of_topic(request: TopicRequest) -> Iterator[TopicFinding]:
 
 
 CHECK: Final = Check(
-    entry=CatalogueEntry(
-        code=CODE,
-        title="Live records that are not framed, or do not decode",
-        severity="broken",
-        meaning="Values have no magic byte, or a body that does not fit their schema. While the application processes "
-        "records, a deserialization exception handler can skip them. A restore does not look at them: it copies them "
-        "into the store, and the first read fails.",
-        cause="A producer without a registry serializer. A restore checks nothing (KAFKA-8037, still open).",
-        detection="srfix counts live keys with unframed values. It decodes the newest live record of each schema id and "
-        "partition with the schema of its id. With --decode-values it decodes all of them.",
-        remedy=(
-            "No registration helps. Look at such a row (srfix decode), and ask its producer, who may write another "
-            "format on purpose; then the store uses the wrong serde.\nWrite new values only if both of these are "
-            "true:\n- The body does not fit the schema that it names.\n- It is proven that the store restores from "
-            "this topic.\nThen write the same keys again with valid values, or with a tombstone if the row is not "
-            "wanted. Let the application commit offsets after the new records."
-        ),
-        checked_since="0.1.0",
+    code=CODE,
+    title="Live records that are not framed, or do not decode",
+    severity="broken",
+    meaning="Values have no magic byte, or a body that does not fit their schema. While the application processes "
+    "records, a deserialization exception handler can skip them. A restore does not look at them: it copies them into "
+    "the store, and the first read fails.",
+    cause="A producer without a registry serializer. A restore checks nothing (KAFKA-8037, still open).",
+    detection="srfix counts live keys with unframed values. It decodes the newest live record of each schema id and "
+    "partition with the schema of its id. With --decode-values it decodes all of them.",
+    remedy=(
+        "No registration helps. Look at such a row (srfix decode), and ask its producer, who may write another format "
+        "on purpose; then the store uses the wrong serde.\nWrite new values only if both of these are true:\n- The "
+        "body does not fit the schema that it names.\n- It is proven that the store restores from this topic.\nThen "
+        "write the same keys again with valid values, or with a tombstone if the row is not wanted. Let the "
+        "application commit offsets after the new records."
     ),
     find=check,
     find_of_topic=find_of_topic,

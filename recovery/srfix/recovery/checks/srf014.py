@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.certainty import is_certain, make_certain
 from srfix.recovery.checks.counting import at_fault, in_words, rows_in_words
-from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, keep_the_state
+from srfix.recovery.checks.interface import Advice, Check, keep_the_state
 from srfix.recovery.checks.srf011 import known_elsewhere
 from srfix.recovery.findings import Evidence, Finding, IdAtFault, Severity, Source, Weight
 from srfix.serde.subjects.names import Role
@@ -145,26 +145,22 @@ def _doubt(lost: LostIds) -> str:
 
 
 CHECK: Final = Check(
-    entry=CatalogueEntry(
-        code=CODE,
-        title="Schema ids in a store or a real changelog that the registry has lost",
-        severity="broken",
-        meaning="The same as SRF011, but in the application's own data: rows that the application wrote cannot be read.",
-        cause="Probably somebody hard-deleted an internal subject while its rows were still there, or the registry "
-        "was newly set up.",
-        detection=(
-            "srfix fetches the ids in the rows of the stores on disk (--state-dir) from the registry. If records "
-            "of the source topic carry such an id, too, the finding is SRF011.\nsrfix also looks at changelog "
-            "topics that exist: at the first and the newest records of each partition, in at most 50 topics, and "
-            "at the rows of their stores on disk. It reads all records of a changelog if you give --changelogs, or "
-            "if a row on disk carries a lost id. It looks at a changelog only if one of these is true:\n- The "
-            "changelog has a subject.\n- The values of the changelog are framed beyond doubt.\nsrfix lists the "
-            "changelogs that it did not read."
-        ),
-        remedy="Bring the schema back under its old id. Or rebuild the store from its inputs. srfix cannot register a schema "
-        "that it cannot read.",
-        checked_since="0.1.0",
+    code=CODE,
+    title="Schema ids in a store or a real changelog that the registry has lost",
+    severity="broken",
+    meaning="The same as SRF011, but in the application's own data: rows that the application wrote cannot be read.",
+    cause="Probably somebody hard-deleted an internal subject while its rows were still there, or the registry was "
+    "newly set up.",
+    detection=(
+        "srfix fetches the ids in the rows of the stores on disk (--state-dir) from the registry. If records of the "
+        "source topic carry such an id, too, the finding is SRF011.\nsrfix also looks at changelog topics that exist: "
+        "at the first and the newest records of each partition, in at most 50 topics, and at the rows of their stores "
+        "on disk. It reads all records of a changelog if you give --changelogs, or if a row on disk carries a lost "
+        "id. It looks at a changelog only if one of these is true:\n- The changelog has a subject.\n- The values of "
+        "the changelog are framed beyond doubt.\nsrfix lists the changelogs that it did not read."
     ),
+    remedy="Bring the schema back under its old id. Or rebuild the store from its inputs. srfix cannot register a "
+    "schema that it cannot read.",
     find=check,
     find_of_changelog=lost_in_changelog,
     advice=Advice(do_not=keep_the_state),

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks.interface import CatalogueEntry, Check
+from srfix.recovery.checks.interface import Check
 from srfix.recovery.checks.puts import NextPut, next_put, why_none_registers, written_subject
 from srfix.recovery.findings import Finding, IdAtFault, Severity, Skipped
 from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest
@@ -172,28 +172,25 @@ def _foretold(
 
 
 CHECK: Final = Check(
-    entry=CatalogueEntry(
-        code=CODE,
-        title="Writing to the store would be refused",
-        severity="broken",
-        meaning=(
-            "The store's serde is not allowed to register its schema under the subject that Kafka Streams names. So the "
-            "first put fails (42205). With auto.register.schemas=false the serde only looks up its schema there, "
-            "and the put fails with 40401 or 40403."
-        ),
-        cause="Registration is off or forbidden, and nobody registered the application's own schema under the phantom "
-        "subject (from Kafka Streams 2.7 on: under the source topic's own subject).",
-        detection=(
-            "Both of these must be true:\n- The schema is missing. Either the subject that a put writes to has no "
-            "live version. Or it lacks the application's own schema, which the phantom subject shows.\n- The "
-            "application cannot register the schema. That is: the mode in force is READONLY or "
-            "READONLY_OVERRIDE; or --no-auto-register says that the application registers nothing.\nsrfix does not "
-            "know what the application's credentials allow."
-        ),
-        remedy="Register the application's own schema under that subject, or let the application register it. A repair of "
-        "SRF001 does not help, because it registers the source's schemas.",
-        checked_since="0.1.0",
+    code=CODE,
+    title="Writing to the store would be refused",
+    severity="broken",
+    meaning=(
+        "The store's serde is not allowed to register its schema under the subject that Kafka Streams names. So the "
+        "first put fails (42205). With auto.register.schemas=false the serde only looks up its schema there, and the "
+        "put fails with 40401 or 40403."
     ),
+    cause="Registration is off or forbidden, and nobody registered the application's own schema under the phantom "
+    "subject (from Kafka Streams 2.7 on: under the source topic's own subject).",
+    detection=(
+        "Both of these must be true:\n- The schema is missing. Either the subject that a put writes to has no live "
+        "version. Or it lacks the application's own schema, which the phantom subject shows.\n- The application "
+        "cannot register the schema. That is: the mode in force is READONLY or READONLY_OVERRIDE; or "
+        "--no-auto-register says that the application registers nothing.\nsrfix does not know what the application's "
+        "credentials allow."
+    ),
+    remedy="Register the application's own schema under that subject, or let the application register it. A repair of "
+    "SRF001 does not help, because it registers the source's schemas.",
     find=check,
     foretell=foretell,
 )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks import srf004, srf020
 from srfix.recovery.checks.certainty import is_certain, make_certain
-from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, Rules
+from srfix.recovery.checks.interface import Advice, Check, Rules
 from srfix.recovery.checks.puts import NextPut, next_put, why_none_registers, written_subject
 from srfix.recovery.findings import Finding, IdAtFault, Severity
 from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest
@@ -261,26 +261,22 @@ def _passes(version: int, new: NewSchema, sight: Sight) -> bool:
 
 
 CHECK: Final = Check(
-    entry=CatalogueEntry(
-        code=CODE,
-        title="After an upgrade the application would register its internal schema under your own subject",
-        severity="breaks on upgrade",
-        meaning=(
-            "From 2.7.0 on, the first put registers the reader's schema under the source subject. Either the "
-            "registry refuses the schema (409): then the stream thread dies. Or the registry accepts the schema: "
-            "then the schema becomes the latest version of a subject that others use. The second case is only a "
-            "note."
-        ),
-        cause="An upgrade across 2.7.0 with a reused source topic or a global table, and a reader whose schema differs from "
-        "the writer's.",
-        detection="srfix checks this if Kafka Streams 2.7 or later runs, or if --streams-version says so. It takes the "
-        "application's latest own schema from the phantom subject. It asks the registry whether the source subject "
-        "would accept that schema at the level in force. It writes nothing. If the registry has no such check, srfix "
-        "says that it does not know.",
-        remedy="First fill a changelog of the store's own (srfix state seed-changelog), then stop the reuse of the "
-        "source topic. Or let the application write the producers' schema. Then upgrade.",
-        checked_since="0.1.0",
+    code=CODE,
+    title="After an upgrade the application would register its internal schema under your own subject",
+    severity="breaks on upgrade",
+    meaning=(
+        "From 2.7.0 on, the first put registers the reader's schema under the source subject. Either the registry "
+        "refuses the schema (409): then the stream thread dies. Or the registry accepts the schema: then the schema "
+        "becomes the latest version of a subject that others use. The second case is only a note."
     ),
+    cause="An upgrade across 2.7.0 with a reused source topic or a global table, and a reader whose schema differs "
+    "from the writer's.",
+    detection="srfix checks this if Kafka Streams 2.7 or later runs, or if --streams-version says so. It takes the "
+    "application's latest own schema from the phantom subject. It asks the registry whether the source subject would "
+    "accept that schema at the level in force. It writes nothing. If the registry has no such check, srfix says that "
+    "it does not know.",
+    remedy="First fill a changelog of the store's own (srfix state seed-changelog), then stop the reuse of the source "
+    "topic. Or let the application write the producers' schema. Then upgrade.",
     find=check,
     foretell=foretell,
     advice=Advice(

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.counting import at_fault, in_words
-from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, Rules
+from srfix.recovery.checks.interface import Advice, Check, Rules
 from srfix.recovery.findings import Finding, IdAtFault, Severity
 from srfix.serde.subjects.names import DEFAULT_CONTEXT
 
@@ -94,20 +94,17 @@ def _explanation(
 
 
 CHECK: Final = Check(
-    entry=CatalogueEntry(
-        code=CODE,
-        title="Live ids are not registered under the topic's own subject either",
-        severity="breaks on upgrade",
-        meaning=(
-            "Records of the topic carry ids of schemas that the subject <source>-value lacks. A reader on 2.7.0 or "
-            "later would fail. The second try of a dual-subject reader would fail, too."
-        ),
-        cause="The producer uses another subject naming strategy, or the topic was mirrored under a new name. Or somebody "
-        "hard-deleted the schemas under the topic's own subject.",
-        detection="srfix looks up each live id under the subject of the source topic, by content.",
-        remedy="Register the schemas there, too. Or give the readers the strategy that the producer uses.",
-        checked_since="0.1.0",
+    code=CODE,
+    title="Live ids are not registered under the topic's own subject either",
+    severity="breaks on upgrade",
+    meaning=(
+        "Records of the topic carry ids of schemas that the subject <source>-value lacks. A reader on 2.7.0 or later "
+        "would fail. The second try of a dual-subject reader would fail, too."
     ),
+    cause="The producer uses another subject naming strategy, or the topic was mirrored under a new name. Or somebody "
+    "hard-deleted the schemas under the topic's own subject.",
+    detection="srfix looks up each live id under the subject of the source topic, by content.",
+    remedy="Register the schemas there, too. Or give the readers the strategy that the producer uses.",
     find=check,
     advice=Advice(
         rules=Rules(

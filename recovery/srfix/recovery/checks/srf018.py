@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.certainty import is_certain, make_certain
-from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, Rules, keep_the_state
+from srfix.recovery.checks.interface import Advice, Check, Rules, keep_the_state
 from srfix.recovery.findings import Finding, Severity, Skipped
 from srfix.recovery.forecasts import Certainty, Foretold, Moment
 from srfix.serde.subjects.names import Role
@@ -127,20 +127,17 @@ def foretell(prospect: Prospect) -> Iterator[Foretold]:
 
 
 CHECK: Final = Check(
-    entry=CatalogueEntry(
-        code=CODE,
-        title="A reused source topic whose retention deletes rows",
-        severity="silent wrong results",
-        meaning="Retention deletes the only copy of a table's rows. After a restore, old keys are missing. Until then the "
-        "local state still has the rows, with the schema ids from the time when they were written.",
-        cause="cleanup.policy=delete, or compact,delete, on a topic that serves as changelog.",
-        detection="srfix reads the topic's configuration: cleanup.policy, and whether a retention limit is set.",
-        remedy="First make sure that the store restores from this topic (a topology, a state directory, --source). Do not "
-        "compact a topic of events: compaction deletes events. Then fill a changelog of the store's own (srfix "
-        "state seed-changelog), and after that stop the reuse of the source topic. Or, if nobody needs older records of a "
-        "key, set cleanup.policy=compact on the topic.",
-        checked_since="0.1.0",
-    ),
+    code=CODE,
+    title="A reused source topic whose retention deletes rows",
+    severity="silent wrong results",
+    meaning="Retention deletes the only copy of a table's rows. After a restore, old keys are missing. Until then the "
+    "local state still has the rows, with the schema ids from the time when they were written.",
+    cause="cleanup.policy=delete, or compact,delete, on a topic that serves as changelog.",
+    detection="srfix reads the topic's configuration: cleanup.policy, and whether a retention limit is set.",
+    remedy="First make sure that the store restores from this topic (a topology, a state directory, --source). Do not "
+    "compact a topic of events: compaction deletes events. Then fill a changelog of the store's own (srfix state "
+    "seed-changelog), and after that stop the reuse of the source topic. Or, if nobody needs older records of a key, "
+    "set cleanup.policy=compact on the topic.",
     find=check,
     foretell=foretell,
     advice=Advice(

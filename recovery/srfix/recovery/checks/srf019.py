@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, Rules, keep_the_state
+from srfix.recovery.checks.interface import Advice, Check, Rules, keep_the_state
 from srfix.recovery.findings import Finding, Severity, Skipped
 from srfix.recovery.forecasts import Certainty, Foretold, Moment
 from srfix.recovery.ids_in_words import counted
@@ -126,28 +126,25 @@ def _foretold(judged: JudgedStore, certainty: Certainty, explanation: str, first
 
 
 CHECK: Final = Check(
-    entry=CatalogueEntry(
-        code=CODE,
-        title="A restore fills a global store without its processor, so the rows are not transformed",
-        severity="silent wrong results",
-        meaning="A custom processor of addGlobalStore runs while the application processes records, and not while it "
-        "restores. So after a restore the store holds the topic's records, not the processor's rows.",
-        cause="KAFKA-7663, Kafka Streams before 3.8.0.",
-        detection=(
-            "srfix compares the rows of a global store on disk (--state-dir) with the topic's latest record of the "
-            "same key, up to the offset in the checkpoint. A row and a record count as equal if only their "
-            "encoding differs: fewer fields, names in another letter case, or another schema id.\nThe processor's "
-            "name is no evidence, because Kafka Streams names a processor KTABLE-SOURCE-… in both cases, for "
-            "addGlobalStore and for globalTable. With such a name, a row may have a field that the record lacks, "
-            "because the table's own serde added the field. So srfix decides as follows:\n- In Avro, the field is "
-            "evidence of a custom processor if the row's schema has no default for the field, or if the row's "
-            "value is not that default.\n- In JSON, or if srfix cannot decode the bytes, srfix does not decide, "
-            "and says so.\n- If a printed topology (--topology) shows a name of your own for the processor, such "
-            "fields and bytes are evidence, too.\nWithout rows on disk, srfix says that it did not look."
-        ),
-        remedy="Upgrade to 3.8.0 or later (KIP-1024). Or fill the topic with rows that need no transformation.",
-        checked_since="0.1.0",
+    code=CODE,
+    title="A restore fills a global store without its processor, so the rows are not transformed",
+    severity="silent wrong results",
+    meaning="A custom processor of addGlobalStore runs while the application processes records, and not while it "
+    "restores. So after a restore the store holds the topic's records, not the processor's rows.",
+    cause="KAFKA-7663, Kafka Streams before 3.8.0.",
+    detection=(
+        "srfix compares the rows of a global store on disk (--state-dir) with the topic's latest record of the same "
+        "key, up to the offset in the checkpoint. A row and a record count as equal if only their encoding differs: "
+        "fewer fields, names in another letter case, or another schema id.\nThe processor's name is no evidence, "
+        "because Kafka Streams names a processor KTABLE-SOURCE-… in both cases, for addGlobalStore and for "
+        "globalTable. With such a name, a row may have a field that the record lacks, because the table's own serde "
+        "added the field. So srfix decides as follows:\n- In Avro, the field is evidence of a custom processor if the "
+        "row's schema has no default for the field, or if the row's value is not that default.\n- In JSON, or if "
+        "srfix cannot decode the bytes, srfix does not decide, and says so.\n- If a printed topology (--topology) "
+        "shows a name of your own for the processor, such fields and bytes are evidence, too.\nWithout rows on disk, "
+        "srfix says that it did not look."
     ),
+    remedy="Upgrade to 3.8.0 or later (KIP-1024). Or fill the topic with rows that need no transformation.",
     find=check,
     foretell=foretell,
     advice=Advice(

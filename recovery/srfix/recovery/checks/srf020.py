@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks.interface import CatalogueEntry, Check, Repair
+from srfix.recovery.checks.interface import Check, Repair
 from srfix.recovery.checks.topic_findings import (
     MOST_PLACES,
     TopicFinding,
@@ -304,37 +304,34 @@ def in_words(
 
 
 CHECK: Final = Check(
-    entry=CatalogueEntry(
-        code=CODE,
-        title="Live records of a topic cannot be read: their reader asks a subject that does not hold their ids",
-        severity="broken",
-        meaning=(
-            "The registry has the schemas of the records, but the subject that the reader asks does not hold these "
-            "schemas. The reader reports “Error retrieving Avro value schema version for id …” (40401 if the "
-            "subject does not exist, 40403 if it lacks the schema). A Connect sink's task fails. A ksqlDB source "
-            "skips the record, or stops. A reader with use.latest.version also fails if the subject has no live "
-            "version, or if the latest version cannot read what was written."
-        ),
-        cause=(
-            "One of these:\n- MirrorMaker 2 copied the topic under another name. The bytes of the records are "
-            "unchanged, and the schemas are registered only under the subject of the original topic.\n- The "
-            "producers name subjects by the record (RecordNameStrategy, TopicRecordNameStrategy), and the reader "
-            "does not.\n- Somebody cleaned up subjects, or did not copy the subjects together with the topic.\n- A "
-            "repair soft-deleted the versions that it had registered, and the reader takes the latest version."
-        ),
-        detection=(
-            "Run srfix check, with the --subject, --strategy, --group and --reader of your reader. It counts the "
-            "ids and GUIDs in the topic's keys and values. For each id it sends the registry the same request as "
-            "the reader. In a compacted topic only the latest record of each key counts; in another topic every "
-            "record counts. With --group, only records count that the group has not read yet."
-        ),
-        remedy=(
-            "Let the reader ask the subject that holds the ids. Or register the ids under the subject that the "
-            "reader asks: srfix plan with --topic and the same options, then srfix apply and srfix verify. srfix "
-            "never registers a live version for a reader with use.latest.version. Such a version would become the "
-            "latest version for everybody, and only the owner of the subject can decide that."
-        ),
-        checked_since="0.1.0",
+    code=CODE,
+    title="Live records of a topic cannot be read: their reader asks a subject that does not hold their ids",
+    severity="broken",
+    meaning=(
+        "The registry has the schemas of the records, but the subject that the reader asks does not hold these "
+        "schemas. The reader reports “Error retrieving Avro value schema version for id …” (40401 if the subject does "
+        "not exist, 40403 if it lacks the schema). A Connect sink's task fails. A ksqlDB source skips the record, or "
+        "stops. A reader with use.latest.version also fails if the subject has no live version, or if the latest "
+        "version cannot read what was written."
+    ),
+    cause=(
+        "One of these:\n- MirrorMaker 2 copied the topic under another name. The bytes of the records are unchanged, "
+        "and the schemas are registered only under the subject of the original topic.\n- The producers name subjects "
+        "by the record (RecordNameStrategy, TopicRecordNameStrategy), and the reader does not.\n- Somebody cleaned up "
+        "subjects, or did not copy the subjects together with the topic.\n- A repair soft-deleted the versions that "
+        "it had registered, and the reader takes the latest version."
+    ),
+    detection=(
+        "Run srfix check, with the --subject, --strategy, --group and --reader of your reader. It counts the ids and "
+        "GUIDs in the topic's keys and values. For each id it sends the registry the same request as the reader. In a "
+        "compacted topic only the latest record of each key counts; in another topic every record counts. With "
+        "--group, only records count that the group has not read yet."
+    ),
+    remedy=(
+        "Let the reader ask the subject that holds the ids. Or register the ids under the subject that the reader "
+        "asks: srfix plan with --topic and the same options, then srfix apply and srfix verify. srfix never registers "
+        "a live version for a reader with use.latest.version. Such a version would become the latest version for "
+        "everybody, and only the owner of the subject can decide that."
     ),
     find_of_topic=find_of_topic,
     repair=Repair(

@@ -9,16 +9,15 @@ import re
 from typing import Final
 
 from srfix.recovery.checks.interface import CatalogueEntry
-from srfix.recovery.checks.table import CHECKS
+from srfix.recovery.checks.table import BY_CODE, CHECKS
 from srfix.recovery.documents import Code, Part, VersionedDocument
 from srfix.recovery.severity import Severity
 
-CATALOGUE: Final[tuple[CatalogueEntry, ...]] = tuple(check.entry for check in CHECKS)
+CATALOGUE: Final[tuple[CatalogueEntry, ...]] = CHECKS
 
 _CODE = re.compile(r"(?i)srf(\d{3})")
 _NEARLY_A_CODE = re.compile(r"(?i)\s*srf[-_ ]?(\d{1,6})\s*")
 _MOST_NEAR = 4
-_BY_CODE = {catalogue_entry.code: catalogue_entry for catalogue_entry in CATALOGUE}
 
 
 class ExplainedCode(Part):
@@ -45,7 +44,7 @@ class Catalogue(VersionedDocument, tag="srfix.catalogue/1"):
 def entry(code: str) -> CatalogueEntry | None:
     """The entry of a code, in whatever letter case it was typed; None if there is no such code."""
     match = _CODE.fullmatch(code.strip())
-    return None if match is None else _BY_CODE.get(f"SRF{match[1]}")
+    return None if match is None else BY_CODE.get(f"SRF{match[1]}")
 
 
 def near_codes(code: str) -> list[str]:
@@ -57,7 +56,7 @@ def near_codes(code: str) -> list[str]:
     typed = f"SRF{match[1]}"
     near = [
         catalogue_code
-        for catalogue_code in _BY_CODE
+        for catalogue_code in BY_CODE
         if catalogue_code == meant or catalogue_code.startswith(typed) or sorted(catalogue_code) == sorted(typed)
     ]
     return near[:_MOST_NEAR]
