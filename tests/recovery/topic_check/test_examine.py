@@ -9,8 +9,7 @@ import pytest
 
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.recovery import Severity, Survey
-from srfix.recovery.facts.lives import Lives, Standing
-from srfix.recovery.facts.topics import Strategy, TopicReader, Trouble
+from srfix.recovery.facts.topics import Lives, Standing, Strategy, TopicReader, Trouble
 from srfix.serde import RegistryClient, Role, UsageError
 from srfix.serde.schemas.errors import VersionNotFoundError
 from srfix.serde.schemas.models import SchemaVersion

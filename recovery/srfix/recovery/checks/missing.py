@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks.counting import carried, in_words, read_in_words, rows_in_words
+from srfix.recovery.checks.proofs import carried, in_words, read_in_words, rows_in_words
 from srfix.recovery.checks.srf005 import stands_beside
 from srfix.recovery.findings import IdAtFault, Severity
 from srfix.recovery.ids_in_words import listed, named_ids

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks import srf012
-from srfix.recovery.checks.counting import at_fault, prove_absent
 from srfix.recovery.checks.interface import (
     Advice,
     AdviceRequest,
@@ -29,6 +28,7 @@ from srfix.recovery.checks.missing import (
     missing_on_disk,
     nothing_to_do,
 )
+from srfix.recovery.checks.proofs import at_fault, prove_absent
 from srfix.recovery.commands import shell_words
 from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest

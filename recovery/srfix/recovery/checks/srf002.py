@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks import srf001
-from srfix.recovery.checks.counting import at_fault, prove_absent, read_in_words
 from srfix.recovery.checks.interface import Advice, AdviceRequest, Check, Repair
 from srfix.recovery.checks.missing import (
     failing_read,
@@ -18,6 +17,7 @@ from srfix.recovery.checks.missing import (
     what_the_subject_lacks,
     why_nothing_fails,
 )
+from srfix.recovery.checks.proofs import at_fault, prove_absent, read_in_words
 from srfix.recovery.checks.srf005 import stands_beside
 from srfix.recovery.findings import Finding, IdAtFault, Severity
 from srfix.recovery.ids_in_words import listed

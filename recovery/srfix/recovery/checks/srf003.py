@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks import srf001, srf006
-from srfix.recovery.checks.counting import answered_through, at_fault
 from srfix.recovery.checks.interface import Advice, Check, Repair, RepairRequest, Wanted, Width
 from srfix.recovery.checks.missing import missing_on_disk
+from srfix.recovery.checks.proofs import answered_through, at_fault
 from srfix.recovery.checks.srf005 import stands_beside
 from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.ids_in_words import listed

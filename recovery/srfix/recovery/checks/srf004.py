@@ -11,8 +11,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks.certainty import is_certain, make_certain
-from srfix.recovery.checks.counting import carried, read_in_words, rows_in_words
 from srfix.recovery.checks.interface import (
     Advice,
     AdviceRequest,
@@ -25,6 +23,7 @@ from srfix.recovery.checks.interface import (
     Wanted,
 )
 from srfix.recovery.checks.missing import nothing_to_do
+from srfix.recovery.checks.proofs import carried, is_certain, make_certain, read_in_words, rows_in_words
 from srfix.recovery.findings import Finding, IdAtFault, Severity, is_conclusive
 from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest
 from srfix.recovery.ids_in_words import listed, named_ids

@@ -9,8 +9,8 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks.counting import at_fault, in_words, rows_in_words
 from srfix.recovery.checks.interface import Check
+from srfix.recovery.checks.proofs import at_fault, in_words, rows_in_words
 from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest
 from srfix.recovery.ids_in_words import MOST_NAMED, listed, named_ids

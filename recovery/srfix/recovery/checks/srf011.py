@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks.counting import at_fault, in_words
 from srfix.recovery.checks.interface import Advice, Check, keep_the_state
+from srfix.recovery.checks.proofs import at_fault, in_words
 from srfix.recovery.checks.topic_findings import MOST_PLACES, TopicFinding, TopicRequest
 from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.ids_in_words import listed

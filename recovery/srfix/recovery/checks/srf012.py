@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks.counting import at_fault
 from srfix.recovery.checks.interface import Check
 from srfix.recovery.checks.missing import is_untold, missing_ids
+from srfix.recovery.checks.proofs import at_fault
 from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.forecasts import Foretold, Moment
 from srfix.recovery.ids_in_words import MOST_NAMED, named_ids

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks.certainty import is_certain, is_certain_role, make_certain
 from srfix.recovery.checks.interface import Advice, Check, keep_the_state
+from srfix.recovery.checks.proofs import is_certain, is_certain_role, make_certain
 from srfix.recovery.checks.topic_findings import MOST_PLACES, TopicFinding, TopicRequest
 from srfix.recovery.commands import positional
 from srfix.recovery.findings import Finding, IdAtFault, PartitionAtFault, Severity

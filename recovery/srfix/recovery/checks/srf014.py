@@ -7,9 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks.certainty import is_certain, make_certain
-from srfix.recovery.checks.counting import at_fault, in_words, rows_in_words
 from srfix.recovery.checks.interface import Advice, Check, keep_the_state
+from srfix.recovery.checks.proofs import at_fault, in_words, is_certain, make_certain, rows_in_words
 from srfix.recovery.checks.srf011 import known_elsewhere
 from srfix.recovery.findings import Evidence, Finding, IdAtFault, Severity, Source, Weight
 from srfix.serde.subjects.names import Role

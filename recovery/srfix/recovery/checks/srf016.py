@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks import srf004, srf020
-from srfix.recovery.checks.certainty import is_certain, make_certain
 from srfix.recovery.checks.interface import Advice, Check, Rules
-from srfix.recovery.checks.puts import NextPut, next_put, why_none_registers, written_subject
+from srfix.recovery.checks.proofs import is_certain, make_certain
+from srfix.recovery.checks.srf015 import NextPut, next_put, why_none_registers, written_subject
 from srfix.recovery.findings import Finding, IdAtFault, Severity
 from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest
 from srfix.recovery.ids_in_words import named_ids

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks.counting import at_fault, in_words
 from srfix.recovery.checks.interface import Advice, Check, Rules
+from srfix.recovery.checks.proofs import at_fault, in_words
 from srfix.recovery.findings import Finding, IdAtFault, Severity
 from srfix.serde.subjects.names import DEFAULT_CONTEXT
 

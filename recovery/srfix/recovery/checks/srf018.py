@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks.certainty import is_certain, make_certain
 from srfix.recovery.checks.interface import Advice, Check, Rules, keep_the_state
+from srfix.recovery.checks.proofs import is_certain, make_certain
 from srfix.recovery.findings import Finding, Severity, Skipped
 from srfix.recovery.forecasts import Certainty, Foretold, Moment
 from srfix.serde.subjects.names import Role

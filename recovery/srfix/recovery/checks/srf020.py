@@ -17,8 +17,7 @@ from srfix.recovery.checks.topic_findings import (
     origin_of,
     reader_to_configure,
 )
-from srfix.recovery.facts.lives import Standing
-from srfix.recovery.facts.topics import TopicReader, Trouble
+from srfix.recovery.facts.topics import Standing, TopicReader, Trouble
 from srfix.recovery.findings import Severity, Skipped
 from srfix.recovery.forecasts import Certainty, Foretold, Moment
 from srfix.recovery.ids_in_words import listed, named_ids

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.facts.lives import Lives
-from srfix.recovery.facts.topics import Strategy
+from srfix.recovery.facts.topics import Lives, Strategy
 from srfix.recovery.findings import Finding, IdAtFault, Severity, Source
 from srfix.recovery.ids_in_words import counted, listed
 from srfix.serde.subjects.names import Role, Subject, Topic, join_context, split_context, split_subject, subject_for

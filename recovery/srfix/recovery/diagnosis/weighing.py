@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from srfix.recovery.commands import shell_words
-from srfix.recovery.evidence import committed_offsets, rules, schema_similarity, state_directory, store_name
-from srfix.recovery.evidence import table as evidence
+from srfix.recovery.evidence import committed_offsets, rules, schema_similarity, store_name, supplied
 from srfix.recovery.evidence.application import Applications
 from srfix.recovery.evidence.hypotheses import Hypothesis, Verdict, choose, order
 from srfix.recovery.facts.stores import Suspect, SuspectStore
@@ -26,6 +25,17 @@ _OF_TOPIC: Final = frozenset(
     rule.kind for rule in (rules.ALL_FIELDS, rules.SAME_FIELDS, rules.SAME_RECORD, rules.KEY_FIELDS, rules.NO_IDS)
 )
 """Kinds that say the same of a topic for every application."""
+_GATHER: Final = (
+    supplied.named,
+    supplied.on_disk,
+    supplied.by_ksqldb,
+    supplied.printed,
+    store_name.gather,
+    committed_offsets.gather,
+    schema_similarity.gather,
+    schema_similarity.by_row_ids,
+)
+"""All kinds of evidence for a store's source topic; `Applications` has those for its application."""
 _MOST_PEEKED: Final = 50
 """How many topics without commits and without a subject to compare srfix reads some values of."""
 
@@ -187,7 +197,7 @@ def _by_elimination(verdict: Verdict, settled: Collection[tuple[str, str]], surv
     left = {
         hypothesis.topic: hypothesis
         for hypothesis in verdict.ranked
-        if any(piece.kind == state_directory.KIND and not piece.against for piece in hypothesis.pieces)
+        if any(piece.kind == supplied.STATE_DIRECTORY and not piece.against for piece in hypothesis.pieces)
     }
     if verdict.chosen is not None or len(left) != 1:
         return verdict
@@ -284,7 +294,7 @@ def _refuse_ambiguous_sources(survey: Survey, established: Mapping[Suspect, Sequ
 
 
 def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], survey: Survey) -> Iterator[Hypothesis]:
-    pieces = [piece for gather in evidence.ALL for piece in gather(split, survey)]
+    pieces = [piece for gather in _GATHER for piece in gather(split, survey)]
     read = committed_offsets.read_topics(split, survey)
     bare = schema_similarity.topics_without_subject(split, survey)
     too_many = frozenset(_not_read(split, survey))
@@ -319,7 +329,7 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
     outdone = _outdone(by_topic, read, is_of_ksqldb=ksqldb_query(split.application) is not None)
     for piece in (
         *committed_offsets.against(split, tuple(by_topic), survey, outdone),
-        *state_directory.against(split, tuple(by_topic), survey),
+        *supplied.against(split, tuple(by_topic), survey),
     ):
         if piece.topic is not None:
             by_topic[piece.topic].append(piece)

@@ -1,1 +1,1 @@
-"""The evidence for a store's source topic: one module per kind."""
+"""The evidence for a store's source topic."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from srfix.recovery.evidence import explicit, rules
+from srfix.recovery.evidence import rules, supplied
 from srfix.recovery.facts.stores import Suspect, SuspectStore
 from srfix.recovery.findings import Considered, Evidence, Weight
 from srfix.serde.subjects.names import Topic
@@ -39,7 +39,7 @@ class Hypothesis:
     @property
     def is_named(self) -> bool:
         """True if a person named the topic."""
-        return self.topic is not None and any(piece.kind == explicit.KIND for piece in self.pieces)
+        return self.topic is not None and any(piece.kind == supplied.EXPLICIT for piece in self.pieces)
 
     @property
     def is_proven(self) -> bool:

@@ -1,7 +1,7 @@
 """The internal schema under the phantom subject is a projection of its source's schema, so its field names show the
 source. Every topic with a subject is compared, even if no group reads it, because nobody commits a global table's
 topic. If a topic has no comparable subject (none by TopicNameStrategy, or another schema type), the ids in its records
-are compared.
+are compared; for a store without such a schema, the ids in its rows.
 """
 
 from __future__ import annotations
@@ -11,38 +11,49 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import Final
 
+from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.evidence import rules
 from srfix.recovery.evidence.application import Applications
 from srfix.recovery.evidence.committed_offsets import read_topics
-from srfix.recovery.evidence.field_types import can_feed, field_types
+from srfix.recovery.evidence.comparing import (
+    FITS,
+    Comparison,
+    Internal,
+    Writer,
+    compare_schemas,
+    internal_of,
+    name_of_record,
+    of_version,
+    record_of,
+    writer_of,
+)
+from srfix.recovery.facts.rows_on_disk import places_of
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Evidence
 from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.internal_topics import InternalTopicKind, application_prefixes, is_internal, parse, recognise
-from srfix.serde.casing import CaseRule, folded, match_fields
-from srfix.serde.errors import AmbiguousFieldError, ClusterError, SchemaError
-from srfix.serde.formats.table import field_names, record_name
-from srfix.serde.schemas.models import Schema, SchemaVersion
+from srfix.serde.errors import ClusterError
+from srfix.serde.schemas.errors import SchemaNotFoundError
+from srfix.serde.schemas.models import Schema
 from srfix.serde.subjects.names import Role, Subject, Topic, join_context, split_context, split_subject
+from srfix.serde.wire import SchemaId
+from srfix.serde.wire_peek import SchemaIdPeek
 
 KIND = rules.ALL_FIELDS.kind
 
-_FITS: Final = 2
-_EXACT: Final = (_FITS, True)
+_EXACT: Final = (FITS, True)
+_MOST_ROWS: Final = 100
 _MOST_OLDER: Final = 20
 """For how many topics without commits older versions are compared."""
-_NOBODYS: Final = frozenset(
-    {"io.confluent.ksql.avro_schemas.KsqlDataSourceSchema", "KsqlDataSourceSchema", "ConnectDefault"}
-)
-"""Record names that Connect and ksqlDB give to any record."""
 
 
 def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
     """Yields evidence from the subjects of all existing topics, without the application's own internal ones."""
-    internal = _internal(store, survey)
+    internal = internal_of(store, survey)
     if internal is None:
         return
 
@@ -57,7 +68,7 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
 
 def is_comparable(store: SuspectStore, survey: Survey) -> bool:
     """True if the store left a schema whose fields can be compared."""
-    return _internal(store, survey) is not None
+    return internal_of(store, survey) is not None
 
 
 def compare(store: SuspectStore, survey: Survey, topics: Iterable[Topic]) -> Iterator[Evidence]:
@@ -66,7 +77,7 @@ def compare(store: SuspectStore, survey: Survey, topics: Iterable[Topic]) -> Ite
     count too, because the source may have had another schema when the store was made; they are compared for the topics
     that the application reads, and for the nearest others.
     """
-    internal = _internal(store, survey)
+    internal = internal_of(store, survey)
     if internal is None:
         return
     every = tuple(topics)
@@ -76,14 +87,14 @@ def compare(store: SuspectStore, survey: Survey, topics: Iterable[Topic]) -> Ite
     read = read_topics(store, survey)
     near = index.near(internal) | {topic for topic in read if topic in index.writers}
     near |= frozenset(islice((topic for topic in index.writers if topic not in near), _MOST_OLDER))
-    compared = {topic: _compared(topic, internal, index.writers[topic]) for topic in sorted(near)}
-    best = (*_EXACT, _record(internal.writer.schema) is not None)
+    compared = {topic: compare_schemas(topic, internal, index.writers[topic]) for topic in sorted(near)}
+    best = (*_EXACT, record_of(internal.writer.schema) is not None)
     short = [topic for topic, comparison in compared.items() if comparison.rank < best]
     short.sort(key=lambda topic: (topic not in read, compared[topic].rank >= _EXACT, -compared[topic].fit))
     older = short[: _MOST_OLDER + sum(topic in read for topic in short)]
     for topic in older:
         for version in survey.versions(store.source_subject(topic, internal.role)):
-            comparison = _compared(topic, internal, _of_version(version, survey))
+            comparison = compare_schemas(topic, internal, of_version(version, survey))
             if comparison.rank > compared[topic].rank:
                 compared[topic] = comparison
     alike = [topic for topic, comparison in compared.items() if comparison.is_same_record]
@@ -98,12 +109,12 @@ def _with_fewer_records(store: SuspectStore, topics: Collection[Topic], survey: 
     """The topics that share fewer record names with the store's versions, whose latest may be a repair's copy."""
     if len(topics) < 2:
         return
-    own = {_record(version.schema) for version in survey.versions(store.subject(Role.VALUE))} - {None}
+    own = {record_of(version.schema) for version in survey.versions(store.subject(Role.VALUE))} - {None}
     if len(own) < 2:
         return
     shared = {
         topic: len(
-            own & {_record(version.schema) for version in survey.versions(store.source_subject(topic, Role.VALUE))}
+            own & {record_of(version.schema) for version in survey.versions(store.source_subject(topic, Role.VALUE))}
         )
         for topic in topics
     }
@@ -113,7 +124,7 @@ def _with_fewer_records(store: SuspectStore, topics: Collection[Topic], survey: 
 
 def against(store: SuspectStore, topics: Iterable[Topic], survey: Survey) -> Iterator[Evidence]:
     """Evidence against each of these topics whose latest schema has no field in common with the store's schema."""
-    internal = _internal(store, survey)
+    internal = internal_of(store, survey)
     if internal is None or internal.role is Role.KEY:
         return
     read = read_topics(store, survey)
@@ -121,29 +132,31 @@ def against(store: SuspectStore, topics: Iterable[Topic], survey: Survey) -> Ite
         subject = store.source_subject(topic, Role.VALUE)
         if survey.has_subject(subject) and (topic in read or _is_nobodys_own(topic)):
             latest = survey.latest(subject)
-            comparison = _Comparison() if latest is None else _compared(topic, internal, _of_version(latest, survey))
+            comparison = (
+                Comparison() if latest is None else compare_schemas(topic, internal, of_version(latest, survey))
+            )
             if comparison.fit == 0:
                 yield from comparison.pieces
 
 
 def _by_record_names(
-    topics: Collection[Topic], internal: _Internal, store: SuspectStore, survey: Survey
+    topics: Collection[Topic], internal: Internal, store: SuspectStore, survey: Survey
 ) -> Iterator[Evidence]:
     """The best fit of each topic's TopicRecordNameStrategy subjects, which end in their record's name, if one fits."""
     if internal.role is not Role.VALUE:
         return
-    best: dict[Topic, _Comparison] = {}
+    best: dict[Topic, Comparison] = {}
     subjects = survey.once(("by record", store.context), lambda: _topic_record_subjects(store.context, survey))
     for topic, subject in sorted((name, subject) for name in topics for subject in subjects.get(name, ())):
         latest = survey.latest(subject)
-        if latest is None or f"{topic}-{_record_name(latest.schema)}" != split_context(subject)[1]:
+        if latest is None or f"{topic}-{name_of_record(latest.schema)}" != split_context(subject)[1]:
             continue
         for version in survey.versions(subject):
-            comparison = _compared(topic, internal, _of_version(version, survey))
+            comparison = compare_schemas(topic, internal, of_version(version, survey))
             if topic not in best or comparison.rank > best[topic].rank:
                 best[topic] = comparison
     for comparison in best.values():
-        if comparison.fit == _FITS:
+        if comparison.fit == FITS:
             yield from comparison.pieces
 
 
@@ -162,21 +175,21 @@ def _topic_record_subjects(context: str, survey: Survey) -> Mapping[Topic, list[
 
 def topics_without_subject(store: SuspectStore, survey: Survey) -> tuple[Topic, ...]:
     """Topics that may be a source and whose subject cannot be compared with the schema of the store's values, by name."""
-    internal = _internal(store, survey)
+    internal = internal_of(store, survey)
     if internal is None or internal.role is not Role.VALUE:
         return ()
 
     def tells_nothing(topic: Topic) -> bool:
         subject = store.source_subject(topic, Role.VALUE)
         latest = survey.latest(subject) if survey.has_subject(subject) else None
-        return latest is None or not _of_version(latest, survey).names
+        return latest is None or not of_version(latest, survey).names
 
     return _candidates(store, survey, tells_nothing, ("tells nothing",))
 
 
 def compare_by_ids(store: SuspectStore, survey: Survey, topics: Collection[Topic]) -> Iterator[Evidence]:
     """Evidence from the ids in some topics' records, by topic: the best fit of each counts. An empty topic gives none."""
-    internal = _internal(store, survey)
+    internal = internal_of(store, survey)
     if internal is None or internal.role is not Role.VALUE:
         return
     for topic in sorted(topics):
@@ -189,7 +202,7 @@ def compare_by_ids(store: SuspectStore, survey: Survey, topics: Collection[Topic
                     "carries a schema id",
                 )
             continue
-        best = _Comparison()
+        best = Comparison()
         schemas = {
             i: schema for i in peeked.schema_ids if (schema := survey.schema_of_id(i, store.context)) is not None
         }
@@ -201,23 +214,23 @@ def compare_by_ids(store: SuspectStore, survey: Survey, topics: Collection[Topic
             )
         for schema_id, schema in schemas.items():
             where = f"schema id {schema_id}, found in its records"
-            for writer in (_writer(schema, where), *_others_of_record(topic, schema, store, survey)):
-                compared = _compared(topic, internal, writer)
-                if not best.pieces or compared.rank > best.rank:
-                    best = compared
+            for writer in (writer_of(schema, where), *_others_of_record(topic, schema, store, survey)):
+                comparison = compare_schemas(topic, internal, writer)
+                if not best.pieces or comparison.rank > best.rank:
+                    best = comparison
         yield from best.pieces
 
 
-def _others_of_record(topic: Topic, schema: Schema, store: SuspectStore, survey: Survey) -> Iterator[_Writer]:
+def _others_of_record(topic: Topic, schema: Schema, store: SuspectStore, survey: Survey) -> Iterator[Writer]:
     """The versions under a record's own subjects (RecordNameStrategy, TopicRecordNameStrategy), older ones too."""
-    name = _record_name(schema)
+    name = name_of_record(schema)
     if name is None:
         return
     for subject in (name, f"{topic}-{name}"):
         of_context = join_context(store.context, subject)
         if survey.has_subject(of_context):
             for version in survey.versions(of_context):
-                yield _of_version(version, survey)
+                yield of_version(version, survey)
 
 
 def unlisted_topics(survey: Survey, context: str) -> tuple[Topic, ...]:
@@ -238,28 +251,15 @@ def _unlisted_topics(survey: Survey, context: str) -> Iterator[Topic]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Writer:
-    """A schema in a form that can be compared: one that may have written the store's rows, or the store's own."""
-
-    schema: Schema
-    where: str
-    """Where the schema was found, in words."""
-    names: tuple[str, ...]
-    """The names of its fields; empty if there is nothing to compare."""
-    folded: frozenset[str]
-    types: Mapping[str, frozenset[str]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Index:
     """An index of the latest schemas of some topics, to find those that have a field in common with a store's schema."""
 
-    writers: Mapping[Topic, _Writer]
+    writers: Mapping[Topic, Writer]
     """By name; topics whose schemas have no names to compare come last."""
     by_name: Mapping[str, Collection[Topic]]
     """The topics by the folded name of each of their fields."""
 
-    def near(self, internal: _Internal) -> frozenset[Topic]:
+    def near(self, internal: Internal) -> frozenset[Topic]:
         """The topics with a common field; for keys all topics, because every topic's keys are compared."""
         if internal.role is Role.KEY:
             return frozenset(self.writers)
@@ -268,57 +268,13 @@ class _Index:
 
 def _index(store: SuspectStore, topics: Iterable[Topic], role: Role, survey: Survey) -> _Index:
     latest = {topic: survey.latest(store.source_subject(topic, role)) for topic in sorted(topics)}
-    writers = {topic: _of_version(version, survey) for topic, version in latest.items() if version is not None}
+    writers = {topic: of_version(version, survey) for topic, version in latest.items() if version is not None}
     by_name: defaultdict[str, list[Topic]] = defaultdict(list)
     for topic, writer in writers.items():
         for name in writer.folded:
             by_name[name].append(topic)
     ordered = sorted(writers.items(), key=lambda item: not item[1].names)
     return _Index(writers=dict(ordered), by_name=by_name)
-
-
-def _writer(schema: Schema, where: str) -> _Writer:
-    names = field_names(schema)
-    return _Writer(schema=schema, where=where, names=names, folded=folded(names), types=field_types(schema))
-
-
-def _of_version(version: SchemaVersion, survey: Survey) -> _Writer:
-    where = f"{version.subject} version {version.version}"
-    return survey.once(("writer", where), lambda: _writer(version.schema, where))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Internal:
-    """The schema that the store's serde registered."""
-
-    role: Role
-    """The value, or the key if the value schema cannot be compared."""
-    writer: _Writer
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Comparison:
-    """The result of comparing a topic's schema with the store's."""
-
-    fit: int = -1
-    """2 if all fields fit, 1 if some, 0 if none, -1 if it was not compared."""
-    has_no_other: bool = False
-    is_same_record: bool = False
-    pieces: tuple[Evidence, ...] = ()
-
-    @property
-    def rank(self) -> tuple[int, bool, bool]:
-        """How well it fits, whether it has no other field, and whether the record has the same name."""
-        return self.fit, self.has_no_other, self.is_same_record
-
-
-def _internal(store: SuspectStore, survey: Survey) -> _Internal | None:
-    for role in (Role.VALUE, Role.KEY):
-        subject = store.subject(role)
-        latest = survey.latest(subject) if survey.has_subject(subject) else None
-        if latest is not None and (writer := _of_version(latest, survey)).names:
-            return _Internal(role=role, writer=writer)
-    return None
 
 
 def _candidates(
@@ -368,69 +324,43 @@ def _is_owner(name: str, topic: Topic, among: Applications) -> bool:
     return among.is_group(name) and not among.is_plain(name)
 
 
-def _compared(topic: Topic, internal: _Internal, writer: _Writer) -> _Comparison:
-    names = internal.writer.names
-    if not names or not writer.names:
-        return _Comparison()
-    if internal.role is Role.KEY:  # many keys have only this one field, so it says little
-        _named, shared = _shared(internal.writer, writer)
-        rule = rules.KEY_FIELDS if shared == len(names) else rules.OTHER_KEY_FIELDS
-        detail = f"{shared} of the {len(names)} fields of the store's key schema are fields of {writer.where}"
-        if len(names) == 1:
-            detail = f"the only field of the store's key schema is {'a' if shared else 'no'} field of {writer.where}"
-        return _Comparison(pieces=(rule.of_topic(topic, detail),))
-    named, shared = (0, 0) if internal.writer.folded.isdisjoint(writer.folded) else _shared(internal.writer, writer)
-    if named == 0:
-        none = f"none of the {len(names)} fields of the store's schema is a field of {writer.where}"
-        if len(names) == 1:
-            none = f"the only field of the store's schema is not a field of {writer.where}"
-        return _Comparison(fit=0, pieces=(rules.NO_FIELD.of_topic(topic, none),))
-    pieces = []
-    if shared < len(names):
-        verb, them = ("exists", "it") if shared == 1 else ("exist", "them")
-        some = (
-            f"{shared} of the {len(names)} fields of the store's schema also {verb} in {writer.where} (ignoring case)"
+def by_row_ids(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
+    """Yields a piece per topic whose subject holds the ids in the rows on disk, for a store that left no schema to compare.
+    It is on Kafka Streams 2.7 or later, or before its first put: its rows carry ids of the source topic's own subject.
+    """
+    if is_comparable(store, survey):
+        return
+    ids = _ids_on_disk(store, survey)
+    for topic, subject in sorted(_topics_holding(ids, store, survey).items()) if ids else ():
+        yield rules.ROW_IDS.of_topic(
+            topic, f"rows on disk carry schema id {enumerated(sorted(ids))}, which {subject} holds"
         )
-        pieces.append(rules.SOME_FIELDS.of_topic(topic, f"{some}, with a type that can feed {them}"))
-    else:
-        every = f"all {len(names)} fields of the store's schema are fields of {writer.where}, ignoring case"
-        if len(names) == 1:
-            every = f"the only field of the store's schema is a field of {writer.where}, ignoring case"
-        pieces.append(rules.ALL_FIELDS.of_topic(topic, every))
-    has_no_other = shared == len(names) == len(writer.names)
-    if has_no_other:
-        pieces.append(rules.SAME_FIELDS.of_topic(topic, f"{writer.where} has no other field"))
-    own = _record(internal.writer.schema)
-    is_same_record = own is not None and own == _record(writer.schema)
-    if is_same_record:
-        called = f"the record of {writer.where} and the record of the store are both called {own}"
-        pieces.append(rules.SAME_RECORD.of_topic(topic, called))
-    return _Comparison(
-        fit=1 if shared < len(names) else _FITS,
-        has_no_other=has_no_other,
-        is_same_record=is_same_record,
-        pieces=tuple(pieces),
-    )
 
 
-def _shared(internal: _Writer, writer: _Writer) -> tuple[int, int]:
-    """How many of the store's fields have the name of a writer's field, and how many of these it can feed."""
-    columns, fields = internal.names, writer.names
-    try:
-        fed = match_fields(columns, fields, CaseRule.UNIQUE, where="the writer schema")
-    except AmbiguousFieldError:  # by the engine's rule, the last of several fields counts
-        fed = match_fields(columns, fields, CaseRule.KSQLDB_2020, where="the writer schema")
-    types, writer_types = internal.types, writer.types
-    return len(fed), sum(can_feed(writer_types.get(field), types.get(column)) for column, field in fed.items())
+def _ids_on_disk(store: SuspectStore, survey: Survey) -> frozenset[SchemaId]:
+    from srfix.recovery.state.directory import StoreKind
+    from srfix.recovery.state.reading.database import some_rows
+
+    ids: set[int] = set()
+    for place in places_of(survey.supplied.state, store):
+        if place.store.kind is StoreKind.KEY_VALUE:
+            try:
+                rows = some_rows(Path(place.store.path), most=_MOST_ROWS)
+            except StateDirectoryError:  # reported by the code that reads the rows themselves
+                continue
+            ids.update(SchemaIdPeek()([row.payload for row in rows.values()]))
+    return frozenset(SchemaId(schema_id) for schema_id in ids if schema_id >= 0)
 
 
-def _record(schema: Schema) -> str | None:
-    name = _record_name(schema)
-    return None if name in _NOBODYS else name
-
-
-def _record_name(schema: Schema) -> str | None:
-    try:
-        return record_name(schema)
-    except SchemaError:  # it refers to others; srfix does not fetch them only for its name
-        return None
+def _topics_holding(ids: frozenset[SchemaId], store: SuspectStore, survey: Survey) -> dict[Topic, Subject]:
+    """The topics whose subject holds all these ids, of those that the group reads or the registry names."""
+    likely = {store.source_subject(topic, Role.VALUE) for topic in read_topics(store, survey)}
+    with suppress(SchemaNotFoundError):
+        likely.update(survey.registry.subjects_of_id(min(ids), deleted=True) or ())
+    subjects: dict[Topic, Subject] = {}
+    for subject in sorted(filter(survey.has_subject, likely)):
+        split = split_subject(split_context(subject)[1])
+        is_of_values = split is not None and split[1] is Role.VALUE and split[0] in survey.topics()
+        if split is not None and is_of_values and ids <= survey.ids_under(subject, deleted=True):
+            subjects[split[0]] = subject
+    return subjects

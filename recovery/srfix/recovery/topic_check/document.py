@@ -9,8 +9,7 @@ from msgspec import UNSET, UnsetType, field
 from srfix.recovery.baseline import BesideBaseline
 from srfix.recovery.checks.topic_findings import TopicFinding
 from srfix.recovery.documents import Code, Count, DatedDocument, Id, Part, Skipped
-from srfix.recovery.facts.lives import Lives, Standing
-from srfix.recovery.facts.topics import AskedId, RoleAnswer, Strategy, TopicReader, Trouble
+from srfix.recovery.facts.topics import AskedId, Lives, RoleAnswer, Standing, Strategy, TopicReader, Trouble
 from srfix.recovery.findings import IdAtFault
 from srfix.recovery.severity import Severity
 from srfix.recovery.topic_check.examine import TopicCheck

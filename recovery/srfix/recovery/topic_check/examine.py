@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
-from srfix.recovery.checks.counting import at_fault
+from srfix.recovery.checks.proofs import at_fault
 from srfix.recovery.checks.table import CHECKS
 from srfix.recovery.checks.topic_findings import TopicFinding, TopicRequest
 from srfix.recovery.cluster.answers import TopicConfigs
@@ -14,10 +14,9 @@ from srfix.recovery.cluster.topic_lookup import did_you_mean, partitions_of
 from srfix.recovery.commands import CommandLine
 from srfix.recovery.facts.bodies import Bodies, newest_bodies
 from srfix.recovery.facts.keys_of_store import keys_under
-from srfix.recovery.facts.lives import Lives, Positions, as_read, standing_of
 from srfix.recovery.facts.subject_state import read_subject_state
 from srfix.recovery.facts.survey import Survey
-from srfix.recovery.facts.topics import RoleAnswer, TopicAnswers, TopicQuestion
+from srfix.recovery.facts.topics import Lives, Positions, RoleAnswer, TopicAnswers, TopicQuestion, as_read, standing_of
 from srfix.recovery.findings import Diagnosis, Skipped
 from srfix.recovery.topic_check.guids import resolve_guids
 from srfix.recovery.topic_check.judging import Judge

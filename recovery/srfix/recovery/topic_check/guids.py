@@ -14,7 +14,7 @@ from srfix.recovery.census.interface import Census, IdCount, PartitionCensus, Ro
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.cluster.log_reader import GaveUp
 from srfix.recovery.cluster.raw_record import RawRecord
-from srfix.recovery.facts.lives import Lives
+from srfix.recovery.facts.topics import Lives
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import WireError
 from srfix.serde.schemas.errors import EndpointNotSupportedError, SchemaNotFoundError

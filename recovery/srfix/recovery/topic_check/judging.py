@@ -7,11 +7,10 @@ from typing import Any
 from uuid import UUID
 
 from srfix.recovery.checks.srf020 import unreadable
-from srfix.recovery.facts.lives import Standing
 from srfix.recovery.facts.stores import Membership
 from srfix.recovery.facts.subject_state import version_numbers
 from srfix.recovery.facts.survey import Survey
-from srfix.recovery.facts.topics import AskedId, Strategy, TopicQuestion, TopicReader, Trouble
+from srfix.recovery.facts.topics import AskedId, Standing, Strategy, TopicQuestion, TopicReader, Trouble
 from srfix.recovery.findings import IdAtFault
 from srfix.serde.errors import NoSubjectError, SchemaError
 from srfix.serde.formats.table import format_of, record_name

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from srfix.recovery.actions.actions import DeleteVersion, Register
-from srfix.recovery.checks.counting import answered_through
+from srfix.recovery.checks.proofs import answered_through
 from srfix.recovery.facts.stores import Membership
 from srfix.recovery.facts.subject_state import look_up, read_subject_state
 from srfix.recovery.facts.survey import ask_membership, schema_behind

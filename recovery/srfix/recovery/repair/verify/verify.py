@@ -14,12 +14,11 @@ from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.facts.circumstances import Circumstances
 from srfix.recovery.facts.key_role import KeyRole
-from srfix.recovery.facts.lives import only_ids
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.facts.subject_state import SubjectState, read_subject_state
 from srfix.recovery.facts.supplied import Supplied
 from srfix.recovery.facts.survey import Survey
-from srfix.recovery.facts.topics import Strategy, TopicQuestion, TopicRead, Trouble
+from srfix.recovery.facts.topics import Strategy, TopicQuestion, TopicRead, Trouble, only_ids
 from srfix.recovery.ids_in_words import listed
 from srfix.recovery.registry import GivenRegistry, Registry, usable
 from srfix.recovery.repair.plan_file import Plan, PlannedFinding

@@ -16,7 +16,7 @@ import json
 
 import pytest
 
-from srfix.recovery.evidence.field_types import can_feed, field_types
+from srfix.recovery.evidence.comparing import can_feed, field_types
 from srfix.serde.schemas.models import Schema
 
 

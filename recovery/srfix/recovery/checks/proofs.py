@@ -1,18 +1,19 @@
-"""The ids at fault by a census, and the ids that the rows of a state directory prove; both also in words."""
+"""What census, rows on disk and evidence prove of a store: the ids at fault, absent ids, its source; also in words."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
-from srfix.recovery.findings import IdAtFault, PartitionAtFault
+from srfix.recovery.findings import IdAtFault, PartitionAtFault, is_conclusive
 from srfix.recovery.ids_in_words import MOST_NAMED, counted, listed
-from srfix.serde.subjects.names import split_context
+from srfix.serde.subjects.names import Role, split_context
 
 if TYPE_CHECKING:
     from srfix.recovery.census.interface import Census
+    from srfix.recovery.facts.reader import CheckContext
     from srfix.recovery.facts.stores import RoleFacts, StoreFacts, StoreRows
-    from srfix.serde.subjects.names import Role, Subject
+    from srfix.serde.subjects.names import Subject
     from srfix.serde.wire import SchemaId
 
 
@@ -139,3 +140,31 @@ def read_in_words(rows: StoreRows) -> str:
     if not rows.partitions:
         return number
     return f"{number}, of {'partition' if len(rows.partitions) == 1 else 'partitions'} {listed(rows.partitions)}"
+
+
+def is_certain(facts: StoreFacts) -> bool:
+    """True if a conclusive piece of evidence names the source: a topology, a state directory, ksqlDB, or the person."""
+    return facts.source is not None and is_conclusive(facts.evidence, facts.source.topic)
+
+
+def is_certain_role(facts: StoreFacts, role: RoleFacts) -> bool:
+    """True if the store's serde of this role certainly asks a registry: it has a phantom subject, and the keys fit."""
+    if not role.state.versions:
+        return False
+    return role.role is Role.VALUE or (facts.keys is not None and facts.keys.is_certain)
+
+
+def make_certain(facts: StoreFacts, context: CheckContext) -> str:
+    """How to make the source certain, in a sentence with the command to run after that."""
+    store = facts.store
+    topic = facts.source.topic if facts.source is not None else "TOPIC"
+    again = context.command_line.quoted(
+        "diagnose",
+        *store.options,
+        *("--source", f"{store.application}/{store.name}={topic}"),
+    )
+    return (
+        f"No evidence proves that store {store.name} restores from topic {topic}; a store without logging looks the "
+        "same (SRF007). Look it up (Topology.describe(), EXPLAIN in ksqlDB, or the code). If the store does restore "
+        f"from the topic, run {again}."
+    )
