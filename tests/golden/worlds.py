@@ -20,7 +20,7 @@ from parts.damage import (
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id
 from srfix.recovery.cluster.answers import TopicConfigs
 from srfix.recovery.cluster.cluster import Cluster
-from srfix.recovery.diagnosis.diagnose import Examination
+from srfix.recovery.diagnosis.examination import Examination
 from srfix.recovery.facts.reader import Reader
 from srfix.recovery.facts.supplied import GivenTopology, Supplied
 from srfix.recovery.state.directory_reader import read_state_directory

@@ -17,7 +17,8 @@ from srfix.recovery.census.interface import CensusEngine
 from srfix.recovery.census.local import LocalCensus
 from srfix.recovery.checks.interface import Width
 from srfix.recovery.cluster.cluster import Cluster, GroupListing
-from srfix.recovery.diagnosis.diagnose import Examination, diagnose
+from srfix.recovery.diagnosis.diagnose import diagnose
+from srfix.recovery.diagnosis.examination import Examination
 from srfix.recovery.facts.reader import CheckContext, Reader, StreamsVersion
 from srfix.recovery.facts.supplied import Supplied
 from srfix.recovery.facts.survey import Survey

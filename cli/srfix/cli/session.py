@@ -18,8 +18,8 @@ from srfix.recovery.census.interface import CensusEngine, CensusProgress
 from srfix.recovery.census.local import LocalCensus
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.cluster.topic_lookup import did_you_mean
-from srfix.recovery.diagnosis.acknowledged import acknowledge, unused_patterns
-from srfix.recovery.diagnosis.diagnose import Examination, diagnose
+from srfix.recovery.diagnosis.diagnose import diagnose
+from srfix.recovery.diagnosis.examination import Examination, acknowledge, unused_patterns
 from srfix.recovery.facts.reader import CheckContext, Reader, StreamsVersion
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.facts.supplied import Supplied

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from srfix.recovery.census.local import LocalCensus as LocalCensus
     from srfix.recovery.census.spark import SparkCensus as SparkCensus
     from srfix.recovery.cluster.cluster import Cluster as Cluster
-    from srfix.recovery.diagnosis.diagnose import Examination as Examination
     from srfix.recovery.diagnosis.document import diagnosis_document as diagnosis_document
+    from srfix.recovery.diagnosis.examination import Examination as Examination
     from srfix.recovery.errors import AppliedInPartError as AppliedInPartError
     from srfix.recovery.errors import KsqldbError as KsqldbError
     from srfix.recovery.errors import LibraryMissingError as LibraryMissingError
@@ -53,7 +53,7 @@ else:
             "census.local": ["LocalCensus"],
             "census.spark": ["SparkCensus"],
             "cluster.cluster": ["Cluster"],
-            "diagnosis.diagnose": ["Examination"],
+            "diagnosis.examination": ["Examination"],
             "diagnosis.document": ["diagnosis_document"],
             "errors": [
                 "AppliedInPartError",

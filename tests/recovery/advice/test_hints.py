@@ -7,13 +7,15 @@ import base64
 import pytest
 
 from srfix.recovery import Reader, StreamsVersion
-from srfix.recovery.advice.hints import ReaderHint, _of_ksqldb, gather_hints
-from srfix.recovery.advice.streams_generation import (
+from srfix.recovery.advice.hints import (
     GenerationHint,
+    ReaderHint,
+    _of_ksqldb,
     decisive_version,
     from_commit_metadata,
     from_subscriptions,
     from_traces,
+    gather_hints,
     version_range,
 )
 from srfix.recovery.facts.stores import SuspectStore

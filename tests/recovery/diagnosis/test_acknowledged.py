@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from srfix.recovery.diagnosis.acknowledged import acknowledge, unused_patterns
-from srfix.recovery.diagnosis.diagnose import Examination
 from srfix.recovery.diagnosis.document import diagnosis_document
+from srfix.recovery.diagnosis.examination import Examination, acknowledge, unused_patterns
 from srfix.recovery.findings import Ignored, Severity
 from srfix.recovery.repair.planning.plan import make_plan
 from srfix.serde.subjects.names import Role, Subject

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from srfix.recovery.diagnosis.document import diagnosis_document
-from srfix.recovery.diagnosis.united_findings import with_notes
+from srfix.recovery.diagnosis.examination import with_notes
 from srfix.recovery.findings import Diagnosis, Finding, Severity
 from srfix.serde.subjects.names import Subject
 from tests.documents import check_printed

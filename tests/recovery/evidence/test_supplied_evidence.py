@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from parts.state_directory import write_application, write_task
-from srfix.recovery.diagnosis.acknowledged import acknowledge
 from srfix.recovery.diagnosis.candidates import find_candidates
-from srfix.recovery.diagnosis.diagnose import Examination
+from srfix.recovery.diagnosis.examination import Examination, acknowledge
 from srfix.recovery.diagnosis.weighing import weigh_all
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.facts.supplied import GivenTopology, Supplied

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from srfix.recovery.diagnosis.diagnose import Examination
+from srfix.recovery.diagnosis.examination import Examination
 from srfix.recovery.facts.bodies import Bodies, UndecodableRows
 from srfix.recovery.facts.stores import StoreFacts, SuspectStore
 from srfix.recovery.findings import Diagnosis, Finding, IdAtFault, PartitionAtFault, Severity, Source

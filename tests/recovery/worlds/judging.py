@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from srfix.fixtures.registry.emulation import REDPANDA, Habits
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery.diagnosis.diagnose import Examination
+from srfix.recovery.diagnosis.examination import Examination
 from srfix.recovery.errors import AppliedInPartError, PlanError
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Diagnosis, Finding, Severity, Weight

@@ -20,7 +20,8 @@ from srfix.recovery.cluster.answers import Commit, GroupState, TopicConfigs
 from srfix.recovery.cluster.cluster import Cluster, GroupListing
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.cluster.streams_members import StreamsMembers
-from srfix.recovery.diagnosis.diagnose import Examination, diagnose
+from srfix.recovery.diagnosis.diagnose import diagnose
+from srfix.recovery.diagnosis.examination import Examination
 from srfix.recovery.facts.reader import CheckContext, Reader, StreamsVersion
 from srfix.recovery.facts.supplied import Supplied
 from srfix.recovery.facts.survey import Survey

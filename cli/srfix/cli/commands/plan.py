@@ -34,7 +34,7 @@ from srfix.recovery.repair.planning.wanted import ON_REQUEST, Keep
 from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
-    from srfix.recovery.diagnosis.diagnose import Examination
+    from srfix.recovery.diagnosis.examination import Examination
     from srfix.recovery.findings import Finding
     from srfix.recovery.repair.plan_file import Plan
     from srfix.recovery.topic_check.examine import TopicCheck

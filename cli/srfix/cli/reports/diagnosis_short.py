@@ -21,7 +21,7 @@ from srfix.cli.reports.pictures import picture_of
 from srfix.cli.session import ClusterSession
 from srfix.recovery.checks.table import BY_CODE
 from srfix.recovery.commands import CommandLine
-from srfix.recovery.diagnosis.diagnose import Examination
+from srfix.recovery.diagnosis.examination import Examination
 from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.findings import Diagnosis, Finding, Severity
 from srfix.recovery.ids_in_words import counted, enumerated

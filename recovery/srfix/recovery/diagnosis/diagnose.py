@@ -14,6 +14,13 @@ from srfix.recovery.diagnosis import not_looked_at, undecided
 from srfix.recovery.diagnosis.applications import left_over
 from srfix.recovery.diagnosis.candidates import find_candidates
 from srfix.recovery.diagnosis.changelogs import look_into_changelogs
+from srfix.recovery.diagnosis.examination import (
+    Examination,
+    advice_on,
+    with_mirrors,
+    with_notes,
+    without_unused_contexts,
+)
 from srfix.recovery.diagnosis.learning import (
     Counter,
     ProgressHook,
@@ -24,41 +31,20 @@ from srfix.recovery.diagnosis.learning import (
 )
 from srfix.recovery.diagnosis.not_looked_at import of_unexamined
 from srfix.recovery.diagnosis.undecided import unseen_source
-from srfix.recovery.diagnosis.united_findings import (
-    forbidden,
-    upon_findings,
-    with_mirrors,
-    with_notes,
-    without_unused_contexts,
-)
 from srfix.recovery.diagnosis.weighing import weigh_all
 from srfix.recovery.diagnosis.without_logging import is_alive, registers_elsewhere, shown_to_restore_nothing
 from srfix.recovery.evidence.application import Applications
 from srfix.recovery.evidence.committed_offsets import read_topics
 from srfix.recovery.evidence.hypotheses import Hypothesis, Verdict
 from srfix.recovery.facts.applications import ApplicationFacts
-from srfix.recovery.facts.circumstances import Circumstances, KnownStore
+from srfix.recovery.facts.circumstances import KnownStore
 from srfix.recovery.facts.reader import CheckContext
 from srfix.recovery.facts.stores import StoreFacts, SuspectStore
 from srfix.recovery.facts.survey import Survey
-from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Finding, Severity, Skipped, finding_order
+from srfix.recovery.findings import Diagnosis, Finding, Severity, Skipped, finding_order
 from srfix.recovery.internal_topics import operator_behind
 from srfix.serde.errors import AccessDeniedError
 from srfix.serde.subjects.names import Role, Subject, Topic, changelog_topic
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Examination:
-    """A diagnosis together with the facts that it rests on, for those who plan a repair."""
-
-    diagnosis: Diagnosis
-    facts: tuple[StoreFacts, ...]
-    applications: tuple[Circumstances, ...] = ()
-    left_over: tuple[ApplicationFacts, ...] = ()
-    """The applications of findings of subjects without topics (SRF008, SRF009), by name."""
-
-    def _repr_html_(self) -> str:
-        return self.diagnosis._repr_html_()
 
 
 def diagnose(
@@ -338,6 +324,7 @@ class _Gathered:
         self.applications.setdefault(suspect.application, _ApplicationStores()).add(of_store, hints)
 
     def examination(self) -> Examination:
+        command_line = self.context.command_line
         used, unused = without_unused_contexts(self.findings, self.survey)
         findings = with_notes(with_mirrors(used, self.survey))
         applications = [
@@ -351,20 +338,14 @@ class _Gathered:
                 findings=tuple(sorted(findings, key=finding_order)),
                 skipped=(*self.skipped, *unused),
                 examined=tuple(map(str, self.examined)),
-                applications=tuple(self._advice(circumstances, findings) for circumstances in applications),
+                applications=tuple(
+                    advice_on(of, findings, observations(self.applications[of.application].hints), command_line)
+                    for of in applications
+                ),
             ),
             facts=tuple(self.facts),
             applications=tuple(applications),
             left_over=self.left_over,
-        )
-
-    def _advice(self, circumstances: Circumstances, findings: Iterable[Finding]) -> ApplicationAdvice:
-        own = [finding for finding in findings if finding.application == circumstances.application]
-        return ApplicationAdvice(
-            application=circumstances.application,
-            observations=observations(self.applications[circumstances.application].hints),
-            advice=tuple(upon_findings(circumstances, own, command_line=self.context.command_line)),
-            do_not=forbidden(circumstances, own),
         )
 
 

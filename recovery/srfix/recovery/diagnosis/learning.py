@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from srfix.recovery.advice.streams_generation import GenerationHint
+from srfix.recovery.advice.hints import GenerationHint
 from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
 from srfix.recovery.checks.srf010 import CODE as POLLUTION
 from srfix.recovery.checks.srf010 import internal_versions, may_be_producers

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from srfix.recovery.advice.streams_generation import from_commit_metadata
+from srfix.recovery.advice.hints import from_commit_metadata
 from srfix.recovery.facts.internal_schemas import latest_own
 from srfix.recovery.facts.reader import WITH_FIX, CheckContext, StreamsVersion
 from srfix.recovery.facts.stores import StoreFacts, SuspectStore

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Final
 
-from srfix.recovery.advice.streams_generation import from_commit_metadata
+from srfix.recovery.advice.hints import from_commit_metadata
 from srfix.recovery.evidence import rules
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Evidence

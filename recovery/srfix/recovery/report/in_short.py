@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from srfix.recovery.checks.table import BY_CODE
-from srfix.recovery.diagnosis.diagnose import Examination
+from srfix.recovery.diagnosis.examination import Examination
 from srfix.recovery.facts.bodies import Bodies
 from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.findings import Finding, IdAtFault, Severity, Weight

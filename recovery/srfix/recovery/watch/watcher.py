@@ -14,7 +14,7 @@ from typing import Final
 
 from srfix.recovery.clock import now
 from srfix.recovery.cluster.cluster import Cluster
-from srfix.recovery.diagnosis.diagnose import Examination
+from srfix.recovery.diagnosis.examination import Examination
 from srfix.recovery.errors import PlanError
 from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.facts.subject_state import version_numbers

@@ -21,7 +21,7 @@ from srfix.recovery.census.interface import CensusEngine
 from srfix.recovery.checks.interface import PassedOver, Want, Width
 from srfix.recovery.checks.table import BY_CODE
 from srfix.recovery.clock import now
-from srfix.recovery.diagnosis.diagnose import Examination
+from srfix.recovery.diagnosis.examination import Examination
 from srfix.recovery.errors import PlanError
 from srfix.recovery.facts.circumstances import concerned
 from srfix.recovery.facts.reader import CheckContext

@@ -11,7 +11,7 @@ from srfix.recovery.checks.table import BY_CODE, CHECKS
 from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
-    from srfix.recovery.diagnosis.diagnose import Examination
+    from srfix.recovery.diagnosis.examination import Examination
     from srfix.recovery.facts.reader import CheckContext
     from srfix.recovery.facts.stores import RoleFacts, StoreFacts
     from srfix.recovery.facts.survey import Survey

@@ -1,14 +1,18 @@
-"""Merges findings. Findings of a store whose subjects are in several registry contexts become one, with all places; a
-note on a repair joins the finding that the repair is for.
+"""An examination, and what is made of its findings. Those of a store whose subjects are in several registry contexts become
+one; a note on a repair joins the finding that the repair is for; a person acknowledges some by patterns over subjects.
 
 Schema linking and exporters copy a subject into a context of its own name space. The registry URL of the application
 decides which copy the store's serde asks; srfix does not see this URL.
+
+A dead application leaves its subjects behind without a group by which a diagnosis could judge them. A person who knows
+more says so with `--ignore PATTERN`. srfix shows ignored findings with their severity, but they change no outcome.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Final
 
 from srfix.recovery.advice.playbook import prevention
@@ -17,12 +21,45 @@ from srfix.recovery.checks.srf011 import CODE as UNKNOWN_IDS
 from srfix.recovery.checks.srf014 import CODE as LOST_ROWS
 from srfix.recovery.checks.table import BY_CODE, CHECKS
 from srfix.recovery.commands import CommandLine
-from srfix.recovery.facts.circumstances import Circumstances
+from srfix.recovery.facts.applications import ApplicationFacts
+from srfix.recovery.facts.circumstances import Circumstances, concerned
+from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.facts.survey import Survey
-from srfix.recovery.findings import Finding, Severity, Skipped, finding_order
-from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, changelog_topic, join_context, split_context, subject_for
+from srfix.recovery.findings import (
+    ApplicationAdvice,
+    Diagnosis,
+    Finding,
+    Ignored,
+    Observation,
+    Severity,
+    Skipped,
+    finding_order,
+)
+from srfix.serde.subjects.names import (
+    DEFAULT_CONTEXT,
+    Role,
+    Subject,
+    changelog_topic,
+    join_context,
+    split_context,
+    subject_for,
+)
 
 _OF_UNKNOWN_IDS: Final = frozenset((UNKNOWN_IDS, LOST_ROWS))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examination:
+    """A diagnosis together with the facts that it rests on, for those who plan a repair."""
+
+    diagnosis: Diagnosis
+    facts: tuple[StoreFacts, ...]
+    applications: tuple[Circumstances, ...] = ()
+    left_over: tuple[ApplicationFacts, ...] = ()
+    """The applications of findings of subjects without topics (SRF008, SRF009), by name."""
+
+    def _repr_html_(self) -> str:
+        return self.diagnosis._repr_html_()
 
 
 def with_mirrors(findings: Iterable[Finding], survey: Survey) -> list[Finding]:
@@ -139,6 +176,22 @@ def upon_findings(
         yield from prevention(circumstances, rules.upgrade)
 
 
+def advice_on(
+    circumstances: Circumstances,
+    findings: Iterable[Finding],
+    observations: tuple[Observation, ...],
+    command_line: CommandLine,
+) -> ApplicationAdvice:
+    """The advice on one application, by those of the findings that are its own."""
+    own = [finding for finding in findings if finding.application == circumstances.application]
+    return ApplicationAdvice(
+        application=circumstances.application,
+        observations=observations,
+        advice=tuple(upon_findings(circumstances, own, command_line=command_line)),
+        do_not=forbidden(circumstances, own),
+    )
+
+
 def forbidden(circumstances: Circumstances, findings: Collection[Finding]) -> tuple[str, ...]:
     """What must not be done before the findings of one application are repaired, each as words behind "do not"."""
     codes = {finding.code for finding in findings if finding.severity is not Severity.NOTE}
@@ -168,3 +221,102 @@ def _upon_notes(circumstances: Circumstances, checks: Sequence[Check], findings:
         return
     notes = [check.advice.note for check in checks if check.advice.note is not None]
     yield from (note(circumstances) for note in notes[-1:])
+
+
+def acknowledge(
+    examination: Examination,
+    patterns: Sequence[str],
+    in_registry: Collection[Subject],
+    *,
+    command_line: CommandLine | None = None,
+) -> Examination:
+    """The examination without the parts that the patterns acknowledge; `Diagnosis.ignored` has those. Patterns are like
+    a shell's (`*`, `?`, `[…]`), over whole subjects, case-sensitive.
+
+    A finding is acknowledged if a pattern fits its subject, or the phantom subject of its store and role. A thing that
+    was not looked at is acknowledged if a pattern fits each subject that it concerns and that the registry has,
+    soft-deleted ones too.
+    """
+    if not patterns:
+        return examination
+    ignored: list[Ignored] = []
+    findings: list[Finding] = []
+    skipped: list[Skipped] = []
+    for finding in examination.diagnosis.findings:
+        pattern = _first(patterns, _subjects_of(finding))
+        if pattern is None:
+            findings.append(finding)
+        else:
+            ignored.append(
+                Ignored(
+                    subjects=(finding.subject,),
+                    pattern=pattern,
+                    what=f"{finding.code} {finding.application}/{finding.store}",
+                    severity=finding.severity,
+                )
+            )
+    for skip in examination.diagnosis.skipped:
+        about = tuple(subject for subject in skip.subjects if subject in in_registry) or skip.subjects
+        fitting = [_first(patterns, (subject,)) for subject in about]
+        if fitting and fitting[0] is not None and None not in fitting:
+            ignored.append(Ignored(subjects=about, pattern=fitting[0], what=skip.what, severity=None))
+        else:
+            skipped.append(skip)
+    return replace(
+        examination,
+        diagnosis=replace(
+            examination.diagnosis,
+            findings=tuple(findings),
+            skipped=tuple(skipped),
+            ignored=tuple(ignored),
+            applications=tuple(_advice(examination, findings, command_line or CommandLine())),
+        ),
+        facts=tuple(remainder for facts in examination.facts if (remainder := _without(facts, patterns)).roles),
+        applications=concerned(
+            examination.applications, [(finding.application, finding.store) for finding in findings]
+        ),
+    )
+
+
+def unused_patterns(examination: Examination, patterns: Sequence[str]) -> tuple[str, ...]:
+    """The patterns that fit no ignored subject: they may be mistyped, or no longer needed."""
+    subjects = {subject for ignored in examination.diagnosis.ignored for subject in ignored.subjects}
+    used = {ignored.pattern for ignored in examination.diagnosis.ignored}
+    return tuple(
+        pattern
+        for pattern in dict.fromkeys(patterns)
+        if pattern not in used and not any(fnmatchcase(subject, pattern) for subject in subjects)
+    )
+
+
+def _first(patterns: Sequence[str], subjects: Collection[Subject]) -> str | None:
+    return next((pattern for pattern in patterns if any(fnmatchcase(s, pattern) for s in subjects)), None)
+
+
+def _subjects_of(finding: Finding) -> tuple[Subject, ...]:
+    context, _name = split_context(finding.subject)
+    changelog = changelog_topic(finding.application, finding.store)
+    return finding.subject, join_context(context, subject_for(changelog, finding.role))
+
+
+def _without(facts: StoreFacts, patterns: Sequence[str]) -> StoreFacts:
+    """Without the roles whose phantom subject is acknowledged, so that no repair of them is planned."""
+    return replace(
+        facts,
+        roles={
+            role: role_facts
+            for role, role_facts in facts.roles.items()
+            if _first(patterns, (role_facts.subject,)) is None
+        },
+    )
+
+
+def _advice(
+    examination: Examination, findings: Sequence[Finding], command_line: CommandLine
+) -> Iterator[ApplicationAdvice]:
+    circumstances = {known_application.application: known_application for known_application in examination.applications}
+    left = {finding.application for finding in findings} & circumstances.keys()
+    for given_advice in examination.diagnosis.applications:
+        if given_advice.application in left:
+            of_application = circumstances[given_advice.application]
+            yield advice_on(of_application, findings, given_advice.observations, command_line)
