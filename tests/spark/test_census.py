@@ -23,8 +23,7 @@ from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.recovery import Census, CensusRequest, Cluster, LocalCensus, SparkCensus
 from srfix.recovery.census.interface import CensusProgress
-from srfix.recovery.census.spark_sql import peek_sql
-from srfix.recovery.census.spark_topic import finished
+from srfix.recovery.census.spark_topic import finished, peek_sql
 from srfix.serde import AccessDeniedError, ClusterError, Role, Topic, UsageError
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.wire import frame_guid, frame_id, schema_id_header

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from srfix.recovery.census.counting import ColumnReader, PartitionCounter
 from srfix.recovery.census.interface import IdCount, PartitionCensus, RoleCensus
-from srfix.recovery.census.native import NativeCounter, NativeReader
+from srfix.recovery.census.local import NativeCounter, native_columns
 from srfix.serde import Role, WireError
 from srfix.serde.native import kernel
 from srfix.serde.wire import SchemaId, frame_guid, frame_id, parse, schema_id_header
@@ -133,7 +133,7 @@ def model(log: list[Record], limit: int | None, role: Role) -> RoleCensus:
 def counted(
     runs: list[list[Record]], limit: int | None, *, one_partition: bool = True, native: bool = False
 ) -> PartitionCensus:
-    read: Any = NativeReader() if native else ColumnReader()
+    read: Any = native_columns if native else ColumnReader()
     counter: Any = (NativeCounter if native else PartitionCounter)(limit)
     for run in runs:
         offsets = [record.offset for record in run]

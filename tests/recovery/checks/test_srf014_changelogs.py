@@ -12,7 +12,7 @@ from parts.damage import changelog_ids_lost_by_the_registry as damage
 from parts.state_directory import write_application, write_database, write_task
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.recovery import CheckContext, Diagnosis, Reader, Severity, diagnose
-from srfix.recovery.diagnosis import changelogs
+from srfix.recovery.diagnosis import applications
 from srfix.recovery.findings import Skipped
 from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.state.formats.windows import WINDOWS, StoredWindow
@@ -154,7 +154,7 @@ class TestLostInChangelog:
     def test_those_beyond_the_first_are_left_out_and_counted(
         self, world: World, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(changelogs, "_MOST", 0)
+        monkeypatch.setattr(applications, "_MOST", 0)
         damage.stage(world.broker, world.client())
         diagnosis = look(world)
         assert diagnosis.findings == ()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.recovery.guard.schema_file import parse_schema
+from srfix.recovery.guard.models import parse_schema
 from srfix.serde import Schema, SchemaReference, UsageError
 
 RECORD = '{"type": "record", "name": "User", "fields": [{"name": "id", "type": "long"}]}'

@@ -12,18 +12,29 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
-from typing import Final, Generic, Protocol, TypeVar, cast
+from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from srfix.recovery.census.counting import ColumnReader, PartitionCounter
-from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, PartitionCensus, RoleCensus
-from srfix.recovery.census.native import NativeCounter, NativeReader
+from srfix.recovery.census.interface import (
+    Census,
+    CensusProgress,
+    CensusRequest,
+    PartitionCensus,
+    RoleCensus,
+    Tally,
+    role_census,
+)
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.serde.errors import ClusterError
 from srfix.serde.native import kernel
 from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
+from srfix.serde.subjects.names import Role
+from srfix.serde.wire import Headers
+from srfix.serde.wire_peek import PeekedId, SchemaIdPeek, peek_headers
 
 _BATCH: Final = 500
 """The number of records per `consume` that costs least per record (measured with librdkafka 2.16)."""
@@ -39,6 +50,63 @@ _PROGRESS_EVERY_S: Final = 0.25
 # Every record has a partition and an offset; an event may have none. The types do not distinguish the two.
 _partition_of = cast("Callable[[Message], int]", Message.partition)
 _offset_of = cast("Callable[[Message], int]", Message.offset)
+
+
+@dataclass(slots=True, kw_only=True)
+class NativeColumns:
+    offsets: Sequence[int]
+    keys: list[bytes | None]
+    values: list[bytes | None]
+    ids: tuple[list[PeekedId], list[PeekedId]] | None
+    """The ids and marks of keys and of values; None if the payloads alone show them."""
+
+
+def native_columns(
+    *,
+    offsets: Sequence[int],
+    keys: list[bytes | None],
+    values: list[bytes | None],
+    headers: Sequence[Headers] | None = None,
+    one_partition: bool = False,
+) -> NativeColumns:
+    """Turns a batch of records into columns, as `ColumnReader` does."""
+    if headers is None:
+        return NativeColumns(offsets=offsets, keys=keys, values=values, ids=None)
+    key_ids = peek_headers(headers, SchemaIdPeek()(keys), Role.KEY)
+    value_ids = peek_headers(headers, SchemaIdPeek()(values), Role.VALUE)
+    return NativeColumns(offsets=offsets, keys=keys, values=values, ids=(key_ids, value_ids))
+
+
+class NativeCounter:
+    """Counts one partition's records in the native kernel, as `PartitionCounter` does, at a third of the cost."""
+
+    def __init__(self, restore_limit: int | None) -> None:
+        native: Any = kernel()
+        self._is_restored = restore_limit is not None
+        self._counter = native.PartitionCounter(restore_limit)
+
+    def add(self, records: NativeColumns, start: int, stop: int) -> None:
+        offsets = records.offsets
+        key_ids, value_ids = records.ids or (None, None)
+        self._counter.add(
+            offsets[0] if offsets else 0,
+            None if isinstance(offsets, range) else offsets,
+            records.keys,
+            records.values,
+            key_ids,
+            value_ids,
+            start,
+            stop,
+        )
+
+    def result(self) -> tuple[int, RoleCensus, RoleCensus]:
+        """The number of records, their keys and their values."""
+        records, *roles = self._counter.result()
+        keys, values = (
+            role_census({peeked: Tally(*counts) for peeked, *counts in of_role}, is_restored=self._is_restored)
+            for of_role in roles
+        )
+        return records, keys, values
 
 
 class LocalCensus:
@@ -92,7 +160,7 @@ class LocalCensus:
         options = client, request, watermarks, self._stall_timeout_s, on_progress, began
         if kernel() is None:
             return _Read(ColumnReader(), PartitionCounter, *options).run()
-        return _Read(NativeReader(), NativeCounter, *options).run()
+        return _Read(native_columns, NativeCounter, *options).run()
 
 
 class _HasOffsets(Protocol):

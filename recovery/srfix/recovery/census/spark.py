@@ -22,8 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, PartitionCensus, role_census
-from srfix.recovery.census.spark_sql import Group, counting_sql, tallies
-from srfix.recovery.census.spark_topic import SparkTopics, finished
+from srfix.recovery.census.spark_topic import Group, SparkTopics, counting_sql, finished, tallies
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.serde.errors import ClusterError
 from srfix.serde.properties.kafka_client import Isolation

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from srfix.recovery.checks.topic_findings import TopicFinding, TopicRequest
     from srfix.recovery.commands import CommandLine
-    from srfix.recovery.facts.applications import ApplicationFacts
-    from srfix.recovery.facts.changelogs import ChangelogFacts
+    from srfix.recovery.facts.applications import ApplicationFacts, ChangelogFacts
     from srfix.recovery.facts.circumstances import Circumstances
     from srfix.recovery.facts.reader import CheckContext
     from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts

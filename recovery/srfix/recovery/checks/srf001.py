@@ -1,4 +1,6 @@
-"""SRF001, the incident (KAFKA-10179): ids that a restore puts in the store are not registered under the phantom subject."""
+"""SRF001, the incident (KAFKA-10179): ids that a restore puts in the store are not registered under the phantom
+subject.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""SRF002: the incident of SRF001, and the rows on disk prove that it has not come about yet: the next restore brings it."""
+"""SRF002: the incident of SRF001, and the rows on disk prove that it has not come about yet: the next restore brings
+it.
+"""
 
 from __future__ import annotations
 

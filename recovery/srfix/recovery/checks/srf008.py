@@ -1,7 +1,8 @@
 """SRF008: subjects of a foreign-key join's pseudo-topics that have outlived the join.
 
-A foreign-key join hands its serdes the names `<registration topic>-pk`, `-fk` and `-vh` (`KTableImpl.decoratePseudoTopic`,
-KAFKA-9390), which are never topics. While the registration topic exists, such subjects are normal and no finding.
+A foreign-key join hands its serdes the names `<registration topic>-pk`, `-fk` and `-vh`
+(`KTableImpl.decoratePseudoTopic`, KAFKA-9390), which are never topics. While the registration topic exists, such
+subjects are normal and no finding.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from srfix.recovery.findings import Evidence, Finding, IdAtFault, Severity, Sour
 from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts.changelogs import ChangelogFacts, LostIds
+    from srfix.recovery.facts.applications import ChangelogFacts, LostIds
     from srfix.recovery.facts.reader import CheckContext
     from srfix.recovery.facts.stores import RoleFacts, StoreFacts
     from srfix.serde.wire import SchemaId

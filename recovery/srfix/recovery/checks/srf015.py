@@ -1,4 +1,6 @@
-"""SRF015: the store's next put is refused, as its schema is not registered and cannot be. SRF012 has a repair's obstacles."""
+"""SRF015: the store's next put is refused, as its schema is not registered and cannot be. SRF012 has a repair's
+obstacles.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""SRF020: live ids of a topic that the named reader cannot resolve under the subject that it asks. `srfix check` finds it.
+"""SRF020: live ids of a topic that the named reader cannot resolve under the subject that it asks. `srfix check` finds
+it.
 
 It is about a topic and its reader, not about a store: a diagnosis of stores never finds it.
 """

@@ -11,9 +11,8 @@ from srfix.recovery.checks.missing import missing_ids
 from srfix.recovery.checks.table import CHECKS
 from srfix.recovery.commands import CommandLine
 from srfix.recovery.diagnosis import not_looked_at, undecided
-from srfix.recovery.diagnosis.applications import left_over
+from srfix.recovery.diagnosis.applications import left_over, look_into_changelogs
 from srfix.recovery.diagnosis.candidates import find_candidates
-from srfix.recovery.diagnosis.changelogs import look_into_changelogs
 from srfix.recovery.diagnosis.examination import (
     Examination,
     advice_on,

@@ -1,5 +1,6 @@
-"""An examination, and what is made of its findings. Those of a store whose subjects are in several registry contexts become
-one; a note on a repair joins the finding that the repair is for; a person acknowledges some by patterns over subjects.
+"""An examination, and what is made of its findings. Those of a store whose subjects are in several registry contexts
+become one; a note on a repair joins the finding that the repair is for; a person acknowledges some by patterns over
+subjects.
 
 Schema linking and exporters copy a subject into a context of its own name space. The registry URL of the application
 decides which copy the store's serde asks; srfix does not see this URL.

@@ -9,7 +9,8 @@ version of Kafka Streams:
 | any other | a changelog of its own, or nothing (logging disabled) | the changelog's name, in every version |
 | ksqlDB's table (StaticTopicSerde) | the source topic | the changelog's name, in every version |
 
-`ProcessorContextUtils.changelogFor`, `InternalStreamsBuilder.reuseKTableSourceTopics`, KAFKA-10179. 1.0 and 1.1 never reuse.
+`ProcessorContextUtils.changelogFor`, `InternalStreamsBuilder.reuseKTableSourceTopics`, KAFKA-10179. 1.0 and 1.1 never
+reuse.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The ids in a topic's keys or values, and whether its reader can read them: the subject that it asks, and the registry's
-answer. Keys and values may name their schema by GUID, in the payload or in a header: a census only counts GUIDs, so
-they are read in a second pass over the partitions that have any, and the registry is asked for their ids.
+"""The ids in a topic's keys or values, and whether its reader can read them: the subject that it asks, and the
+registry's answer. Keys and values may name their schema by GUID, in the payload or in a header: a census only counts
+GUIDs, so they are read in a second pass over the partitions that have any, and the registry is asked for their ids.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The writes that a signed-off plan allows to a watch: for which pairs of source and phantom subject, and by which
 kinds of steps.
 
-A person who signed a plan off has agreed that the schemas of a source subject are registered under a phantom subject, and
-how: live or soft-deleted at once, with or without a relaxed level during the registration. A new id of the same source
-subject for the same phantom subject is more of the same. Anything else is only reported. `attend` finds the schemas
-that the phantom subject of one pair lacks now, and whether the plan allows to register them.
+A person who signed a plan off has agreed that the schemas of a source subject are registered under a phantom subject,
+and how: live or soft-deleted at once, with or without a relaxed level during the registration. A new id of the same
+source subject for the same phantom subject is more of the same. Anything else is only reported. `attend` finds the
+schemas that the phantom subject of one pair lacks now, and whether the plan allows to register them.
 """
 
 from __future__ import annotations

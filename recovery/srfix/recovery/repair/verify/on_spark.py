@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from srfix.recovery.census.interface import Census, PartitionCensus
-from srfix.recovery.census.spark_sql import latest_sql
-from srfix.recovery.census.spark_topic import SparkTopics, finished
+from srfix.recovery.census.spark_topic import SparkTopics, finished, latest_sql
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.registry import Registry
 from srfix.recovery.repair.plan_file import PlannedFinding
