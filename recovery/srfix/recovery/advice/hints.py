@@ -73,9 +73,7 @@ class GenerationHint:
     """A range of Kafka Streams versions, both ends inclusive."""
 
     oldest: StreamsVersion | None
-    """The oldest that it can be; None if there is no lower bound."""
     newest: StreamsVersion | None
-    """The newest that it can be; None if there is no upper bound."""
     detail: str
     weight: Weight = Weight.STRONG
     """Weak ones are shown, and change nothing."""
@@ -215,7 +213,6 @@ def circumstances_of(
 
 
 def observations(hints: Iterable[Hint]) -> tuple[Observation, ...]:
-    """The hints in words, for a finding."""
     return tuple(map(_observation, hints))
 
 

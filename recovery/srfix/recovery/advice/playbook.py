@@ -22,8 +22,6 @@ _MOST_TOPICS: Final = 8
 
 
 class Verified(Enum):
-    """The result of a verification for one application."""
-
     HOLDS = "holds"
     NOT_SEEN = "not seen"
     """No fault was found, but srfix could not make all checks."""
@@ -195,7 +193,6 @@ def _restart_in_short(facts: Circumstances, when: str) -> str:
 
 
 def _retries(facts: Circumstances) -> bool | None:
-    """True if its ksqlDB retries a query that failed; None if it is not known."""
     version = facts.ksqldb_version
     return None if version is None else is_at_least(version, ksqldb=(0, 13, 0), platform=(6, 1, 0))
 

@@ -185,7 +185,6 @@ class PartitionCounter:
         self._pending.add(run.keys[split:], run.offsets[split:], after)
 
     def result(self) -> tuple[int, RoleCensus, RoleCensus]:
-        """The number of records, their keys and their values."""
         self._flush()
         live, pending = self._live.offsets(), self._pending.offsets()
         return self._records, self._role(self._keys, live, pending), self._role(self._values, live, pending)

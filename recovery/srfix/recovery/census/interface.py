@@ -81,14 +81,11 @@ class IdCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleCensus:
-    """The keys or the values of one partition."""
-
     ids: tuple[IdCount, ...]
     """By ascending schema id."""
     guids: int
     """Records that name their schema by GUID, in the payload or in a header."""
     unframed: int
-    """Records whose payload is not framed."""
     nulls: int
     """Null payloads: tombstones among the values, null keys among the keys."""
     first_unframed_offset: int | None
@@ -136,15 +133,12 @@ def role_census(tallies: Mapping[PeekedId, Tally], *, is_restored: bool) -> Role
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionCensus:
-    """One partition."""
-
     partition: int
     start_offset: int
     """First offset of the log when the read began, inclusive."""
     end_offset: int
     """End of the log when the read began, exclusive (the high watermark)."""
     committed_offset: int | None
-    """The group's committed offset; None if it has none."""
     restore_limit: int | None
     """Where a restore stops, exclusive: min(end, committed); a global table's end; None if nothing is restored."""
     records: int
@@ -209,8 +203,6 @@ class Census:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CensusProgress:
-    """The progress of a census."""
-
     topic: Topic
     records_done: int
     records_total: int
@@ -242,7 +234,6 @@ class CensusEngine(Protocol):
 
 
 def _census_html(census: Census) -> str:
-    """A topic's schema ids, by role and partition."""
     note = " Read in part: there may be more." if census.is_partial else ""
     return "".join(
         (

@@ -100,7 +100,6 @@ class NativeCounter:
         )
 
     def result(self) -> tuple[int, RoleCensus, RoleCensus]:
-        """The number of records, their keys and their values."""
         records, *roles = self._counter.result()
         keys, values = (
             role_census({peeked: Tally(*counts) for peeked, *counts in of_role}, is_restored=self._is_restored)
@@ -179,8 +178,6 @@ class _Counter(Protocol[_RecordsCounted]):
 
 
 class _Read(Generic[_Records]):
-    """One topic being read."""
-
     def __init__(
         self,
         columns: Callable[..., _Records],

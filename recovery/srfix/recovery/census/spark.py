@@ -37,15 +37,12 @@ _ASK_AGAIN_S: Final = 0.2
 
 @dataclass(slots=True, kw_only=True)
 class _Partition:
-    """A partition, and how many of its records are read."""
-
     start: int
     end: int
     until: int
     stopped_early: str | None = None
     """Why the read stops before the end."""
     start_moved_to: int | None = None
-    """The log's start after the read, if it has moved."""
 
 
 class SparkCensus:

@@ -268,7 +268,6 @@ def latest_sql(role: Role) -> str:
 
 
 def tallies(groups: Iterable[Group], role: Role) -> Mapping[PeekedId, Tally]:
-    """The counts of each id or mark in the keys or the values of one partition, from its groups."""
     of_ids: defaultdict[PeekedId, Tally] = defaultdict(Tally)
     for group in groups:
         tally = of_ids[group.key_id if role is Role.KEY else group.value_id]

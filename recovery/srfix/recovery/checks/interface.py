@@ -38,17 +38,14 @@ class CatalogueEntry:
     severity: str
     """How bad it usually is: a value of `srfix.recovery.findings.Severity`."""
     meaning: str
-    """What is wrong, and what it does to the application."""
     cause: str
     detection: str
     remedy: str
     checked_since: str = "0.1.0"
-    """The first version of srfix that looks for it."""
 
 
 class Width(Enum):
     ONLY_LIVE = "only-live"
-    """The ids that are at fault now."""
     WIDE = "wide"
     """Every id still in the log of the source topic, and every undeleted version of the source subject."""
     ALL_VERSIONS = "all-versions"
@@ -113,32 +110,25 @@ class RepairRequest:
         return None
 
     def plan_with(self, application: str, store: str, code: str) -> str:
-        """The command that plans such a repair on request."""
         options = ("--application", application, "--store", store)
         return self.command_line.quoted("plan", *options, "--also", code, "-o", "plan.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """What `srfix plan` does about a finding."""
-
     wants: Callable[[Finding, RepairRequest], Wanted]
     without_census: Callable[[StoreFacts, RoleFacts, CheckContext, RepairRequest], Wanted] | None = None
     """What a store's keys or values lack if there is no finding for want of a census; None if they lack nothing."""
     also: str | None = None
     """A clause that says what `--also` with this code asks for; None if `--also` cannot have this code."""
     only_on_request: bool = False
-    """True if it is planned only on request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdviceRequest:
-    """What is known of an application with findings."""
-
     circumstances: Circumstances
     findings: tuple[Finding, ...]
     rules: Rules
-    """What the application's other findings forbid."""
     command_line: CommandLine
 
 
@@ -156,8 +146,6 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """What to do and what not to do for an application with such a finding, in sentences."""
-
     serious: Callable[[AdviceRequest], Iterator[str]] | None = None
     """Advice for findings that are not just notes; None if only the findings themselves say what helps."""
     is_whole: bool = False

@@ -114,7 +114,6 @@ def prove_absent(facts: StoreFacts, role: RoleFacts, ids: Collection[SchemaId]) 
 
 
 def carried(facts: StoreFacts, role: RoleFacts, ids: Collection[SchemaId]) -> tuple[SchemaId, ...]:
-    """The given ids that rows on disk carry in this role; ascending."""
     return () if facts.rows is None else tuple(sorted(facts.rows.ids(role.role).intersection(ids)))
 
 

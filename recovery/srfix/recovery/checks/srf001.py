@@ -199,7 +199,6 @@ ADVICE: Final = Advice(
     recurs=True,
     do_not=_do_not,
 )
-"""What to do around the repair, for both codes."""
 
 
 def foretell(prospect: Prospect) -> Iterator[Foretold]:
@@ -209,7 +208,6 @@ def foretell(prospect: Prospect) -> Iterator[Foretold]:
 
 
 def foretell_as(code: str, prospect: Prospect) -> Iterator[Foretold]:
-    """The same prediction under this code, for any store."""
     if prospect.asks_the_phantom is Certainty.EXCLUDED:
         return
     for role in prospect.roles:

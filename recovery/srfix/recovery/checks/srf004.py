@@ -245,7 +245,6 @@ def _of_producers(finding: Finding, request: RepairRequest) -> PassedOver:
 
 
 def _advise(request: AdviceRequest) -> Iterator[str]:
-    """Rows that an older Kafka Streams wrote, before 2.7 or later reads them."""
     from srfix.recovery.advice.playbook import restart
 
     circumstances, mirrored = request.circumstances, request.findings
@@ -321,7 +320,6 @@ def _lacking_on_disk(judged: JudgedStore, role: Role) -> tuple[SchemaId, ...] | 
 
 
 def _plan_before_upgrade(judged: JudgedStore) -> Iterator[str]:
-    """The registrations under the source topic's own subject, which the new version asks."""
     words = (*judged.store.options, "--streams-version", str(judged.assumed.to), "--also", CODE)
     yield f"Before the upgrade: {judged.assumed.command_line.plan_and_apply(*words)}."
     yield (

@@ -159,7 +159,6 @@ def _look(facts: StoreFacts, role: RoleFacts, undecodable: tuple[UndecodableRows
 def _decode(
     command_line: CommandLine, topic: Topic, role: Role, place: tuple[int, int], window: WindowKind | None = None
 ) -> str:
-    """The command that shows the record at a partition and offset."""
     partition, offset = place
     return command_line.quoted(
         "decode",

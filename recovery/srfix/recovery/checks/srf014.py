@@ -23,7 +23,6 @@ CODE = "SRF014"
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """The lost ids in the rows of a store that restores from a source topic."""
     yield from lost_in_store(facts, context)
 
 

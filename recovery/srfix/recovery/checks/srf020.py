@@ -160,7 +160,6 @@ def _of_missing(request: TopicRequest, subject: Subject, missing: Sequence[Asked
 
 
 def _already_read(request: TopicRequest, asked_ids: Sequence[AskedId], met: Sequence[AskedId]) -> Iterator[str]:
-    """A sentence about ids that the reader does not meet now."""
     unmet = [asked_id for asked_id in asked_ids if not asked_id.standing.is_met]
     if not unmet:
         return

@@ -27,8 +27,6 @@ MOST_PLACES: Final = 10
 
 
 class Origin(Enum):
-    """How the topic seems to have come about."""
-
     OWN = "own"
     """The topic's own subject by TopicNameStrategy holds the ids: the reader asks another one."""
     MIRRORED = "mirrored"
@@ -220,7 +218,6 @@ def origin_in_words(origin: TopicOrigin, ids: Iterable[SchemaId]) -> Iterator[st
 
 
 def reader_to_configure(origin: TopicOrigin, strategy: Strategy) -> str | None:
-    """What to change in the reader instead; None if srfix does not know."""
     match origin.kind:
         case Origin.RECORD if strategy is not Strategy.RECORD:
             return "Give the reader RecordNameStrategy (check with --strategy record)"

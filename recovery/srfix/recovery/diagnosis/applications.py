@@ -52,7 +52,6 @@ class LeftOver:
 
     @property
     def subjects(self) -> frozenset[Subject]:
-        """The subjects that have a finding, so that nothing else has to be said about them."""
         return frozenset(finding.subject for finding in self.findings)
 
     def covers(self, subjects: Iterable[Subject], existing: Callable[[Subject], bool]) -> bool:
@@ -61,7 +60,6 @@ class LeftOver:
         return bool(subjects_left) and self.subjects.issuperset(subjects_left)
 
     def without_told(self, skipped: Iterable[Skipped], existing: Callable[[Subject], bool]) -> Iterator[Skipped]:
-        """What srfix did not look at, except subjects that are in findings."""
         return (omission for omission in skipped if not self.covers(omission.subjects, existing))
 
 

@@ -44,7 +44,6 @@ class Candidates:
     suspects: tuple[Suspect, ...]
     """The changelogs, by name and context."""
     applications: Applications
-    """Which of the possible names are names of applications."""
     listed: frozenset[str]
     is_listed_whole: bool
     skipped: tuple[Skipped, ...]

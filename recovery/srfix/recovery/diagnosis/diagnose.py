@@ -132,8 +132,6 @@ class _ApplicationStores:
 
 @dataclass(slots=True, kw_only=True)
 class _Gathered:
-    """One diagnosis, with its results so far, store by store."""
-
     survey: Survey
     counter: Counter
     context: CheckContext
@@ -183,7 +181,6 @@ class _Gathered:
             self._keep(verdict, topic, findings, hints)
 
     def _not_asked_for(self, verdict: Verdict) -> Skipped | None:
-        """Why the store is left out: no application owns it, or its application was not asked for."""
         if not verdict.established:
             return _without_application(self.survey, verdict, self.context.command_line)
         if self.application not in (None, verdict.store.application):
@@ -191,7 +188,6 @@ class _Gathered:
         return None
 
     def _not_examined(self, verdict: Verdict) -> Skipped | None:
-        """Why the store is not examined: nothing can be restored from its source."""
         survey, command_line = self.survey, self.context.command_line
         if verdict.taken is not None:
             return undecided.taken(verdict, command_line)
@@ -221,7 +217,6 @@ class _Gathered:
             self.skipped.append(not_looked_at.from_nowhere(suspect, shown, self.context.command_line))
 
     def _learn(self, verdict: Verdict, topic: Topic, context: CheckContext) -> StoreFacts | None:
-        """All that is known of a store whose source is decided; None if this user may not read its topic."""
         try:
             return learn(self.survey, self.counter, verdict.store, topic, verdict.evidence, context.streams_version)
         except AccessDeniedError as error:  # a topic that this user may not read must not hide other stores

@@ -83,7 +83,6 @@ class Counter:
         return tuple(commits.get((topic, partition)) for partition in range(self.survey.topics()[topic]))
 
     def bodies(self, group: str | None, roles: tuple[Role, ...], keys: KeyRole, context: str) -> Mapping[Role, Bodies]:
-        """Whether the keys or values that a restore loads decode with the schemas of this context's ids."""
         topic, isolation = keys.census.topic, keys.census.isolation
         raw_key_ids = frozenset(self(topic, group, isolation).ids(Role.KEY)) - frozenset(keys.census.ids(Role.KEY))
         question = topic, self._committed(topic, group), isolation, roles, keys.window, raw_key_ids, context

@@ -212,7 +212,6 @@ def not_allowed(suspect: SuspectStore, error: AccessDeniedError) -> Skipped:
 
 
 def of_operator(suspect: Suspect, operator: str) -> Skipped:
-    """A store whose name says that it is not the table of one topic."""
     return suspect.skipped(
         f"the name ends like that of {operator} store. Such a store has its own changelog, and does not restore from a "
         "source topic. Here the changelog topic is missing: the application was reset or is gone, or the store's logging is "

@@ -165,7 +165,6 @@ def refused_groups(refused: Mapping[str, ClusterError], named: str | None) -> It
 
 
 def _in_words(hypothesis: Hypothesis, *, several: bool) -> str:
-    """A hypothesis, with the evidence for and against it, and with its application if several are possible."""
     pieces = [piece for piece in hypothesis.pieces if several or piece.topic is not None]
     pro = "; ".join(piece.detail for piece in pieces if not piece.against) or "nothing"
     con = "; ".join(piece.detail for piece in pieces if piece.against) or "nothing"

@@ -49,7 +49,6 @@ def weigh_all(suspects: Iterable[Suspect], survey: Survey, applications: Applica
 
 
 def weigh(suspect: Suspect, survey: Survey, applications: Applications) -> Verdict:
-    """The verdict on one changelog, whatever other stores there are."""
     of_applications = {split.application: _of_application(split, suspect, applications) for split in suspect.splits}
     established = tuple(_established(suspect, applications))
     for split in _named_with_source(suspect, established, survey):
@@ -154,7 +153,6 @@ def _is_joined(mine: Hypothesis, survey: Survey) -> bool:
 
 
 def _windows(store: SuspectStore, survey: Survey) -> Iterator[SuspectStore]:
-    """The windows of the application's joins that have left a schema."""
     for subject in survey.subjects():
         context, name = split_context(subject)
         split = split_subject(name)

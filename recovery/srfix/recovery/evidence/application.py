@@ -50,7 +50,6 @@ class Applications:
         """The groups whose offsets this user may not ask for, and why."""
 
     def evidence(self, name: str) -> tuple[Evidence, ...]:
-        """The evidence for and against an application of that name; empty if there is no such group."""
         if name not in self._evidence:
             self._evidence[name] = tuple(self._gather(name))
         return self._evidence[name]
@@ -75,7 +74,6 @@ class Applications:
         return unknown or any(not sign.against for other in reading for sign in self.evidence(other))
 
     def has_read(self, name: str, topic: Topic) -> bool:
-        """True if a group has committed an offset on a topic."""
         return any(read == topic for read, _partition in self._survey.commits(name))
 
     def commits_as_streams(self, name: str) -> bool:

@@ -93,7 +93,6 @@ class Writer:
 
     schema: Schema
     where: str
-    """Where the schema was found, in words."""
     names: tuple[str, ...]
     """The names of its fields; empty if there is nothing to compare."""
     folded: frozenset[str]
@@ -112,8 +111,6 @@ def of_version(version: SchemaVersion, survey: Survey) -> Writer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Internal:
-    """The schema that the store's serde registered."""
-
     role: Role
     """The value, or the key if the value schema cannot be compared."""
     writer: Writer
@@ -121,8 +118,6 @@ class Internal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """The result of comparing a topic's schema with the store's."""
-
     fit: int = -1
     """2 if all fields fit, 1 if some, 0 if none, -1 if it was not compared."""
     has_no_other: bool = False
@@ -131,7 +126,6 @@ class Comparison:
 
     @property
     def rank(self) -> tuple[int, bool, bool]:
-        """How well it fits, whether it has no other field, and whether the record has the same name."""
         return self.fit, self.has_no_other, self.is_same_record
 
 

@@ -17,14 +17,10 @@ from srfix.serde.subjects.names import Topic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hypothesis:
-    """One way in which a store may have come about."""
-
     store: SuspectStore
-    """The store's application and name."""
     topic: Topic | None
     """The topic that it restores from; None if no evidence points to a topic."""
     is_gone: bool = False
-    """True if there is no such topic any more."""
     pieces: tuple[Evidence, ...]
 
     @property
@@ -38,7 +34,6 @@ class Hypothesis:
 
     @property
     def is_named(self) -> bool:
-        """True if a person named the topic."""
         return self.topic is not None and any(piece.kind == supplied.EXPLICIT for piece in self.pieces)
 
     @property
@@ -79,10 +74,7 @@ class Hypothesis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The result of the evidence for a changelog that does not exist."""
-
     suspect: Suspect
-    """The changelog, with all splits of its name."""
     applications: Mapping[str, tuple[Evidence, ...]]
     """The evidence for and against the application of each split."""
     established: tuple[SuspectStore, ...]
@@ -96,7 +88,6 @@ class Verdict:
     doubts: tuple[Hypothesis, ...]
     """The same topics for applications that left no sign but may have existed; none of them is ever chosen."""
     chosen: Hypothesis | None
-    """The one that wins with a margin; None if none does."""
     is_comparable: bool
     """True if the store left a schema whose fields could be compared with those of topics."""
     not_compared: int = 0
@@ -143,7 +134,6 @@ class Verdict:
 
     @property
     def other_splits(self) -> tuple[SuspectStore, ...]:
-        """The other ways to split the name."""
         mine = self.store.application
         return tuple(split for split in self.suspect.splits if split.application != mine)
 
@@ -205,7 +195,6 @@ def _margin_of_doubt(best: Hypothesis, doubt: Hypothesis) -> int:
 
 
 def order(hypothesis: Hypothesis) -> tuple[bool, bool, int, str, str, str]:
-    """The sort key of hypotheses: first those that a person named, then proven ones, then by points."""
     return (
         not hypothesis.is_named,
         not hypothesis.is_proven,

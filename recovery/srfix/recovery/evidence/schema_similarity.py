@@ -67,7 +67,6 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
 
 
 def is_comparable(store: SuspectStore, survey: Survey) -> bool:
-    """True if the store left a schema whose fields can be compared."""
     return internal_of(store, survey) is not None
 
 

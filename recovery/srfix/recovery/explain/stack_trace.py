@@ -198,7 +198,6 @@ def read(text: str) -> StackTraceReading:
 
 
 def _locate(text: str) -> tuple[str, Anchor | None]:
-    """The deciding message, and the part of the text around it."""
     anchor = find_anchor(text)
     if anchor is not None:
         text = text[max(0, anchor.start - _WINDOW) : anchor.end + _WINDOW]
@@ -304,7 +303,6 @@ def _is_cut_off(text: str, anchor: Anchor) -> bool:
 
 
 def _owner(text: str, anchor: Anchor, topic: Topic | None) -> tuple[str | None, str | None]:
-    """Application and store, as far as the text decides them."""
     thread = near(_THREAD, text, anchor, before=True)
     from_thread = None if thread is None else thread[1]
     if topic is None or recognise(topic) is None:

@@ -28,8 +28,6 @@ from srfix.serde.wire import is_schema_id
 
 
 class AnchorKind(Enum):
-    """The meaning of the message by its own words."""
-
     VERSION_LOOKUP = "a reader looked up a version under a subject"
     ID_LOOKUP = "a reader looked up a schema by its id"
     ID_OR_VERSION_LOOKUP = "a reader looked up a schema by its id, or a version under a subject"
@@ -45,8 +43,6 @@ class AnchorKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anchor:
-    """The message that decides what a text is about."""
-
     kind: AnchorKind
     start: int
     end: int
@@ -229,8 +225,6 @@ def streams_versions(text: str, anchor: Anchor) -> tuple[str, ...]:
 
 
 class Symptom(Enum):
-    """The failure that a text shows; `WORDS` has the texts about it."""
-
     PHANTOM_LOOKUP = "phantom-lookup"
     SUBJECT_LOOKUP = "subject-lookup"
     UNKNOWN_ID = "unknown-id"

@@ -73,8 +73,6 @@ class TopiclessSubject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationFacts:
-    """An application whose internal subjects have lost their topics."""
-
     application: str
     subjects: tuple[TopiclessSubject, ...]
     """By name."""
@@ -179,7 +177,6 @@ def without_trace(
 
 
 def signs_of_absence(subjects: Iterable[TopiclessSubject]) -> Iterator[str]:
-    """Yields clauses that say why the application that left these subjects seems to be gone for good."""
     left = sorted({subject.registration or subject.topic for subject in subjects if subject.always_has_a_topic})
     if left:
         others = (
@@ -224,8 +221,6 @@ _MILLISECONDS: Final = range(978_307_200_000, 4_102_444_800_000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostIds:
-    """The ids in the keys or the values of a changelog that the registry has lost."""
-
     role: Role
     subject: Subject
     """The changelog's own subject for that role, in the context that was asked first."""
@@ -239,8 +234,6 @@ class LostIds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangelogFacts:
-    """A changelog topic with ids that the registry does not know."""
-
     topic: Topic
     application: str
     """The living application with the longest name that the topic's name allows."""
@@ -250,7 +243,6 @@ class ChangelogFacts:
     census: Census
     """The census of the topic up to its end, as a restore reads it."""
     lost: tuple[LostIds, ...]
-    """By role."""
 
 
 def real_changelogs(survey: Survey, *, application: str | None, store: str | None) -> tuple[Topic, ...]:

@@ -34,8 +34,6 @@ _MOST: Final = 512
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndecodableRows:
-    """Live records of one id in one partition whose body does not decode."""
-
     partition: int
     schema_id: SchemaId
     keys: int
@@ -49,8 +47,6 @@ class UndecodableRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bodies:
-    """The result of decoding the live records of a topic, for its keys or its values."""
-
     undecodable: tuple[UndecodableRows, ...]
     """By partition and id."""
     decoded: int
@@ -184,8 +180,6 @@ class _Wrong:
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """A key or value that was decoded, or found not to decode."""
-
     wrong: _Wrong | None
 
 

@@ -65,7 +65,6 @@ class Circumstances:
 
     @property
     def why_nothing_fails(self) -> str:
-        """A clause that says why nothing fails if a phantom subject lacks a version."""
         if self.needs_no_version:
             return f"a {self.reader.value} reader does not need the phantom subject's versions"
         if self.is_before(WITH_FIX) is False:

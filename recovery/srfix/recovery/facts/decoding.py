@@ -40,8 +40,6 @@ _LATEST_MS: Final = 4_102_444_800_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodedPart:
-    """The key or the value of one record."""
-
     payload: bytes | None = field(repr=False)
     """The bytes; None for a null key or a tombstone."""
     is_decoded: bool
@@ -50,7 +48,6 @@ class DecodedPart:
     schema_id: SchemaId | None = None
     """The id that the payload carries; None if it carries none, or was not looked at."""
     guid: UUID | None = None
-    """The GUID that the payload carries instead of an id."""
     subject: Subject | None = None
     """The subject that answered; None if the policy asks none, or none answered."""
     registered_id: SchemaId | None = None
@@ -74,8 +71,6 @@ class DecodedRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodedColumn:
-    """The keys, or the values, of many records as a reader sees them."""
-
     payloads: Sequence[bytes | None]
     is_decoded: bool
     values: Sequence[Value]
@@ -282,7 +277,6 @@ class Record(Document, tag="srfix.record/1"):
 
 
 def record_document(record: DecodedRecord) -> Record:
-    """The document of a record; decoded parts as `srfix.serde.json_values` writes them."""
     return Record(
         topic=record.topic,
         partition=record.partition,

@@ -51,7 +51,6 @@ class KeyRole:
     """The census in which only real ids count as ids; keys with other ids count as unframed."""
     source: SubjectState
     window: WindowKind | None = None
-    """The window behind each key; None if they are not windowed."""
     not_looked_at: str | None = None
     """What the keys that were read leave open, in words; None if they leave nothing open."""
     could_hide: bool = False
@@ -232,7 +231,6 @@ class KeyAsymmetry:
     """The reader writes one id, but the topic's keys carry other ids, alone or besides that id."""
 
     topic_ids: tuple[SchemaId, ...]
-    """The ids that the topic's keys carry, ascending."""
     reader_id: SchemaId | None
     """The id under which the reader serialises the keys that it looks up and writes; None if srfix does not know which."""
 

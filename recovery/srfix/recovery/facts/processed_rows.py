@@ -46,8 +46,6 @@ _MOST: Final = 1_000
 
 @dataclass(slots=True, kw_only=True)
 class Comparing:
-    """Compares a row with a record: do they differ in content, or only in their encoding?"""
-
     registry: ReadableRegistry
     topic: Topic
     context: str
@@ -248,7 +246,6 @@ def compare_rows(
     processed_rows: ProcessedRows,
     deadline_s: float | None = None,
 ) -> ProcessedRows:
-    """Compares the first rows of a global store, which may come from a processor, with the topic."""
     from srfix.recovery.state.checkpoints import OffsetMeaning
     from srfix.recovery.state.directory import StoreKind
     from srfix.recovery.state.reading.database import some_rows

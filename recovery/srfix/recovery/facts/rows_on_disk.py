@@ -97,7 +97,6 @@ def ids_by_changelog(states: tuple[ApplicationState, ...], changelog: Topic, cou
 def read_rows(
     places: tuple[Place, ...], census: Census, count: RowCounter, *, meaning: OffsetMeaning = OffsetMeaning.UNKNOWN
 ) -> StoreRows:
-    """Reads the rows of a store in all directories; `meaning` says what the numbers in checkpoints mean."""
     gathered = _Gathered(census=census, meaning=meaning, is_global=any(place.task.is_global for place in places))
     for place in places:
         gathered.add(place, count)

@@ -18,8 +18,6 @@ from srfix.serde.wire import SchemaId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreRows:
-    """What the given state directories hold of one store."""
-
     rows: int
     schema_ids: Mapping[Role, Mapping[SchemaId, int]]
     """Per role and id, the rows whose key or value carries it; for keys only if a registry serializer wrote them."""
@@ -95,12 +93,10 @@ class SuspectStore:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The options of a command for this store only."""
         return "--application", self.application, "--store", self.name
 
     @property
     def in_words(self) -> str:
-        """The store in a sentence."""
         return f"store {self.name} of application {self.application}"
 
     def skipped(
@@ -126,7 +122,6 @@ class Suspect:
     """Every way to split its name into an application and a store that were asked for, the longest application first."""
 
     def skipped(self, reason: str, *, could_hide: bool = True) -> Skipped:
-        """Its subjects as something that was not looked at."""
         subjects = self.splits[0].subjects
         return Skipped(
             what=f"the subjects of {self.changelog}", reason=reason, could_hide=could_hide, subjects=subjects
@@ -138,7 +133,6 @@ class Membership:
     """Whether the schema behind an id is registered under the phantom subject, asked by content as the reader asks."""
 
     schema_id: SchemaId
-    """The id in the records."""
     schema: Schema | None
     """Its schema, with the text in the reader's request; None if the registry does not know the id at all."""
     error_code: int | None
@@ -166,13 +160,10 @@ class Membership:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleFacts:
-    """The keys or the values of a store."""
-
     role: Role
     subject: Subject
     """The phantom subject."""
     state: SubjectState
-    """The versions under it."""
     memberships: Mapping[SchemaId, Membership]
     """For each id in the log of the source topic, whether the phantom subject holds it."""
     row_memberships: Mapping[SchemaId, Membership] = field(default_factory=dict)
@@ -184,14 +175,11 @@ class RoleFacts:
     """
 
     def membership(self, schema_id: SchemaId) -> Membership:
-        """The membership of an id in the log, or on disk."""
         return self.memberships.get(schema_id) or self.row_memberships[schema_id]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreFacts:
-    """All facts about one suspect store."""
-
     store: SuspectStore
     source: Source | None
     """The source that it restores from (with the value subject); None while undecided."""

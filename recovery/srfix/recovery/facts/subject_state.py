@@ -98,7 +98,6 @@ def level_of(config: Mapping[str, Json] | None) -> Json:
 
 
 def read_subject_state(registry: ReadableRegistry, subject: Subject) -> SubjectState:
-    """Asks the registry for the whole state. Reads only."""
     every = version_numbers(registry, subject, deleted=True)
     versions = (len(every) == 1 and _only_live(registry, subject, every[0])) or _versions(registry, subject, every)
     config = registry.config(subject)

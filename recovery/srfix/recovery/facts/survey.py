@@ -70,7 +70,6 @@ class Peek:
     looked_at: int
     """How many values, without tombstones, or how many keys of such records, without null keys, were looked at."""
     schema_ids: tuple[SchemaId, ...]
-    """The ids that they carry, ascending."""
     guids: int
 
 
@@ -355,7 +354,6 @@ class Survey:
 
 
 def schema_behind(registry: ReadableRegistry, schema_id: SchemaId, context: str) -> Schema:
-    """The schema behind an id in a context, whatever the subject."""
     subject = None if context == DEFAULT_CONTEXT else join_context(context, Subject(""))
     return registry.schema_by_id(schema_id, subject=subject).schema
 

@@ -56,7 +56,6 @@ class Standing(Enum):
 
     @property
     def is_met(self) -> bool:
-        """True if the reader meets the id now."""
         return self in (Standing.LIVE, Standing.PENDING)
 
 
@@ -140,7 +139,6 @@ class TopicReader(Enum):
     DUAL = "dual"
     """With the dual-subject fallback: srfix, ksqlDB's StaticTopicSerde."""
     UNKNOWN = "unknown"
-    """Nobody named the reader."""
 
 
 class Strategy(Enum):
@@ -215,8 +213,6 @@ class TopicQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicFacts:
-    """The facts about a topic's keys or values, for a repair of a subject without a store."""
-
     source: Source
     """The topic, and its own subject for the role, by TopicNameStrategy."""
     census: Census
@@ -224,8 +220,6 @@ class TopicFacts:
 
 
 class Trouble(Enum):
-    """Why a reader cannot read an id."""
-
     UNKNOWN_ID = "unknown id"
     """The registry does not know the id at all: SRF011."""
     NO_SUBJECT = "no subject"
@@ -239,8 +233,6 @@ class Trouble(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedId:
-    """One schema id of a topic's keys or values, and whether the reader can read it."""
-
     schema_id: SchemaId
     subject: Subject | None
     """The subject that the reader asks; None if the strategy names none, or if the registry does not know the id."""
@@ -275,15 +267,12 @@ class RoleAnswer:
     ids: tuple[AskedId, ...]
     """Every id in the log, ascending."""
     unknown_guids: tuple[UUID, ...] = ()
-    """GUIDs that the registry does not know."""
     records: int
     """Keys or values that are not null."""
     framed: int
-    """Keys or values that name a schema."""
     nulls: int
     """Tombstones, or null keys."""
     window: WindowKind | None = None
-    """The window behind each key; None if they are not windowed."""
     is_looked_at: bool = True
     """False for keys that no schema registry serializer wrote (BIGINT, UUID, text)."""
 

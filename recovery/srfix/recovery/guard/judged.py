@@ -106,8 +106,6 @@ def loads(store: GuardedStore, wiring: Wiring, version: StreamsVersion | None) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedStore:
-    """A store, and the reader and versions under which it is judged."""
-
     store: GuardedStore
     assumed: Assumed
     running: StreamsVersion | None
@@ -162,7 +160,6 @@ class JudgedStore:
         schema_ids: tuple[SchemaId, ...] = (),
         first: tuple[str, ...] = (),
     ) -> Foretold:
-        """One prediction about the store; the code is None if the catalogue has none."""
         store = self.store
         return Foretold(
             code=code,
@@ -220,7 +217,6 @@ class JudgedStore:
         return weakest((weight, self.of_version(version)))
 
     def does_without(self, subject: Subject) -> bool:
-        """True if its reader needs no version under a subject."""
         if self.reader is Reader.PLAIN:
             return self.sight.context_of(subject) == DEFAULT_CONTEXT == self.store.context
         return self.is_dual

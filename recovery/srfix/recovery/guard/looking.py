@@ -27,7 +27,6 @@ from srfix.serde.wire import SchemaId
 Count: TypeAlias = Callable[[Topic, str | None, Isolation], Census]
 """Counts a topic for a group; the group is None for a global store."""
 Learn: TypeAlias = Callable[[SuspectStore, Topic, tuple[Evidence, ...], StreamsVersion | None], StoreFacts]
-"""Learns what a diagnosis knows of a store that restores from a topic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,7 +54,6 @@ class GuardedStore:
     weight: Weight = Weight.CONCLUSIVE
     """How certain it is that the store is of this `kind`, and made from this `topic`."""
     origin: str
-    """The origin of the store: the topology's file, ksqlDB's URL, or the cluster."""
     context: str = DEFAULT_CONTEXT
     is_ksqldb: bool = False
     """True if it belongs to a ksqlDB query: such a table is always built with optimisation."""
@@ -194,7 +193,6 @@ class SubjectForecast:
     """None for a foreign-key join's pseudo-topic."""
     why: str
     version: StreamsVersion | None
-    """The version of Kafka Streams for which this holds; None if no version was given."""
     certainty: Certainty
     exists: bool | None = None
     """Whether the registry has it already; None if no registry was asked."""
@@ -202,11 +200,8 @@ class SubjectForecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreForecast:
-    """The behaviour of a store under one version of Kafka Streams."""
-
     store: GuardedStore
     version: StreamsVersion | None
-    """None if no version was given."""
     wirings: tuple[Wiring, ...]
     handed: tuple[Topic, ...]
     loads: tuple[str, ...]

@@ -119,7 +119,6 @@ def check_servers(config: Mapping[str, str], *, timeout_s: float = 5.0) -> Itera
 
 
 def check_cluster(cluster: Cluster, *, application: str | None = None) -> Iterator[ConnectionCheck]:
-    """The topic listing, the groups, and the committed offsets of an application."""
     listing = _asked(
         "kafka",
         "list the topics",
@@ -304,7 +303,6 @@ def _global_level(registry: ReadableRegistry) -> str:
 class _Asked(Generic[_Answer]):
     check: ConnectionCheck
     answer: _Answer | None
-    """The answer; None if there was none."""
 
 
 def _asked(

@@ -57,13 +57,10 @@ class InternalSubject:
     is_live: bool
     """False if all its versions are soft-deleted."""
     application: str | None
-    """The application; None if nothing shows it."""
     store: str | None
-    """The state store, for a changelog of a known application."""
     schema_ids: tuple[int, ...] | None
     """The ids that it holds, soft-deleted ones too; None if the registry has no listing with ids."""
     next: str | None
-    """The command to run next; None if there is nothing to do."""
 
     @property
     def naming(self) -> str:

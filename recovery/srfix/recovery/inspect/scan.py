@@ -32,7 +32,6 @@ class Scan:
 
     @property
     def schema_ids(self) -> tuple[SchemaId, ...]:
-        """Every id in the roles that were asked for, ascending."""
         return tuple(sorted({schema_id for role in self.roles for schema_id in self.census.ids(role)}))
 
 
@@ -176,7 +175,6 @@ def counted_topic(scan: Scan) -> CountedTopic:
 
 
 def held_ids(scan: Scan) -> list[HeldId] | None:
-    """The versions that hold the ids of a scan; None without a registry."""
     holders = scan.holders
     if holders is None:
         return None

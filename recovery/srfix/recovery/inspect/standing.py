@@ -30,7 +30,6 @@ from srfix.serde.wire import SchemaId
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     holders: tuple[Holder, ...]
-    """The versions that hold its content, by subject and version."""
     is_complete: bool
     """True if the registry's full listing was looked through; False if only changelog-like subjects were asked."""
 
@@ -44,7 +43,6 @@ class Acceptance:
     level: str
     mode: str | None
     reasons: tuple[str, ...]
-    """Why it would not, in the registry's words."""
 
 
 class DroppedField(Part):

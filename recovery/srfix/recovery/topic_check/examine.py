@@ -220,7 +220,6 @@ class _Look:
             )
 
     def _is_asked(self, role: Role) -> bool:
-        """True if only keys, or only values, were asked for."""
         return self.question.roles == (role,)
 
     def _skipped(self, role: Role, reason: str, *, could_hide: bool) -> Skipped:

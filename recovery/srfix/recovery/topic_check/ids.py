@@ -48,7 +48,6 @@ class _GuidIds(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuidsFound:
     census: Census
-    """The census with the records of resolved GUIDs counted under their ids."""
     by_id: Mapping[SchemaId, tuple[UUID, ...]]
     unknown: tuple[UUID, ...] = ()
     unread: str | None = None
@@ -183,8 +182,6 @@ def _merged(counts: Iterable[IdCount]) -> Iterator[IdCount]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Latest:
-    """The version that a reader with `use.latest.version` uses."""
-
     version: SchemaVersion | None
     why_none: str | None = None
     untold: str | None = None
@@ -224,7 +221,6 @@ class Judge:
         return replace(asked_id, trouble=Trouble.MISSING) if self._fails(subject, membership) else asked_id
 
     def _subject(self, schema: Schema) -> Subject:
-        """Fails with `NoSubjectError` if the strategy has none, or with `SchemaError`."""
         registry, question = self.survey.registry, self.question
         if question.read.strategy is Strategy.TOPIC:
             return question.subject_of(self.role)

@@ -97,7 +97,6 @@ class Stopped:
     why: str
     """The error, in sentences."""
     put_back: tuple[str, ...]
-    """The settings that were reset, in words."""
     journal: Path | None
     """Where its journal is kept; None if nothing was begun."""
 

@@ -99,7 +99,6 @@ class Writer:
                 yield subject
 
     def resume(self, subject: Subject, registry: Registry) -> Iterator[Registered | Deferred | Stopped]:
-        """Continues the registration that an earlier run had begun under a subject."""
         plan = REPAIR_JOURNALS.read(self.journal(subject)).plan
         yield from self.carry_out(plan, subject, registry, was_resumed=True)
 
