@@ -23,8 +23,15 @@ from hypothesis import strategies as st
 
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.recovery.census.interface import Census, IdCount, PartitionCensus, RoleCensus
-from srfix.recovery.facts.key_role import KeyRole, KeyStanding, key_role, without_key_ids
-from srfix.recovery.facts.key_sample import KeyReading, KeySample, SampledKey
+from srfix.recovery.facts.key_role import (
+    KeyReading,
+    KeyRole,
+    KeySample,
+    KeyStanding,
+    SampledKey,
+    key_role,
+    without_key_ids,
+)
 from srfix.recovery.facts.subject_state import SubjectState, VersionState
 from srfix.recovery.findings import Diagnosis
 from srfix.serde.properties.kafka_client import Isolation

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.recovery import CensusRequest, CheckContext, Examination, diagnose
 from srfix.recovery.facts.decoding import key_deserializer, key_without_window, window_of
-from srfix.recovery.facts.key_sample import sample_keys
+from srfix.recovery.facts.keys_of_store import sample_keys
 from srfix.serde import ById, DecodeError, Role, SerdeContext, Topic, Window, WindowKind
 from srfix.serde.windowed import join
 from srfix.serde.wire import frame_id

@@ -28,10 +28,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from srfix.recovery.facts.circumstances import Circumstances, KnownStore
-from srfix.recovery.facts.internal_schemas import MARKS_OF_CONNECT, marks_in
 from srfix.recovery.facts.isolation import RestoreIsolation
 from srfix.recovery.facts.reader import CheckContext, Reader, StreamsVersion, range_in_words
-from srfix.recovery.facts.stores import SuspectStore
+from srfix.recovery.facts.stores import MARKS_OF_CONNECT, SuspectStore, marks_in
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Observation, Weight
 from srfix.recovery.ids_in_words import counted

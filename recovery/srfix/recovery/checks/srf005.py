@@ -132,15 +132,13 @@ def _next(asymmetry: KeyAsymmetry, role: RoleFacts, source_subject: str) -> str:
 
 
 def _text_of(registry: ReadableRegistry, role: RoleFacts, schema_id: SchemaId) -> Schema | None:
-    from srfix.serde.schemas.errors import SubjectNotFoundError, VersionNotFoundError
+    from srfix.recovery.facts.subject_state import version_at
 
     version = role.state.version_of(schema_id)
     if version is None:
         return role.row_memberships[schema_id].schema if schema_id in role.row_memberships else None
-    try:
-        return registry.version(role.subject, version.version, deleted=True).schema
-    except (SubjectNotFoundError, VersionNotFoundError):  # hard-deleted while we asked
-        return None
+    answer = version_at(registry, role.subject, version.version, deleted=True)
+    return None if answer is None else answer.schema
 
 
 def _in_short(schema: Schema | None) -> str:

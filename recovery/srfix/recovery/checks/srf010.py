@@ -88,7 +88,7 @@ def _internal(
 def _why_internal(
     facts: StoreFacts, role: RoleFacts, source: SubjectState, carried: Collection[SchemaId], membership: Membership
 ) -> str | None:
-    from srfix.recovery.facts.internal_schemas import MARKS_OF_CONNECT, is_first_of_its_own, marks_in
+    from srfix.recovery.facts.stores import MARKS_OF_CONNECT, is_first_of_its_own, marks_in
 
     schema_id = membership.schema_id
     carried = _ids_with_schema(role, carried)

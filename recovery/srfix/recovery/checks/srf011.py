@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.interface import Advice, Check, keep_the_state
@@ -54,9 +53,8 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 
 def known_elsewhere(unknown: Iterable[SchemaId], subject: Subject, context: CheckContext) -> str:
     """What other contexts of the registry know of ids, in words; empty if nothing, or if srfix may not ask."""
-    from srfix.recovery.facts.survey import schema_behind
+    from srfix.recovery.facts.survey import known_schema
     from srfix.serde.errors import RegistryError
-    from srfix.serde.schemas.errors import SchemaNotFoundError
 
     ids_unknown = tuple(unknown)
     own = context.registry.context_of(subject)
@@ -64,12 +62,11 @@ def known_elsewhere(unknown: Iterable[SchemaId], subject: Subject, context: Chec
         other_contexts = sorted({split_context(name)[0] for name in context.registry.subjects(deleted=True)} - {own})
     except RegistryError:
         return ""
-    ids_by_context: dict[str, list[int]] = {}
-    for other in other_contexts:
-        for schema_id in ids_unknown:
-            with suppress(SchemaNotFoundError):
-                schema_behind(context.registry, schema_id, other)
-                ids_by_context.setdefault(other, []).append(schema_id)
+    ids_by_context = {
+        other: known
+        for other in other_contexts
+        if (known := [i for i in ids_unknown if known_schema(context.registry, i, other) is not None])
+    }
     if not ids_by_context:
         return ""
     ids_in_words = "; ".join(f"{foreign(other)}: {', '.join(map(str, ids))}" for other, ids in ids_by_context.items())

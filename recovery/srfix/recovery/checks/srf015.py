@@ -64,7 +64,7 @@ def next_put(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> NextP
 
 
 def _own_id(role: RoleFacts, source: SubjectState, context: CheckContext) -> SchemaId | None:
-    from srfix.recovery.facts.internal_schemas import is_first_of_its_own, latest_own, own_versions
+    from srfix.recovery.facts.stores import is_first_of_its_own, latest_own, own_versions
 
     own = latest_own(own_versions(role, source.subject, context.membership))
     if own is not None:

@@ -6,7 +6,6 @@ seen on 2.7.0 and 4.3.1), or the schema becomes the latest version of a subject 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -25,16 +24,12 @@ if TYPE_CHECKING:
     from srfix.recovery.guard.judged import JudgedStore, Prospect
     from srfix.recovery.guard.looking import Sight, SubjectPair
     from srfix.recovery.guard.models import NewSchema
+    from srfix.recovery.registry import ReadableRegistry
     from srfix.serde.schemas.models import Schema
     from srfix.serde.subjects.names import Role, Subject
     from srfix.serde.wire import SchemaId
 
 CODE = "SRF016"
-
-_INTERNAL: Final = re.compile(
-    r'"connect\.(?:name|version|parameters|default|internal\.type)"\s*:|\bKsqlDataSourceSchema'
-)
-"""Marks that Connect's converter and ksqlDB write into the schemas that they make."""
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
@@ -188,16 +183,12 @@ def _foretold(judged: JudgedStore, role: Role, crosses: Certainty) -> Foretold:
 
 
 def _newest(pair: SubjectPair, sight: Sight) -> Schema | None:
-    from srfix.recovery.facts.survey import schema_behind
-    from srfix.serde.schemas.errors import SchemaNotFoundError
+    from srfix.recovery.facts.survey import known_schema
 
     newest = max((version for version in pair.phantom.versions if version.schema_id in pair.own), default=None)
     if newest is None or sight.registry is None:
         return None
-    try:
-        return schema_behind(sight.registry, newest.schema_id, sight.context_of(pair.source.subject))
-    except SchemaNotFoundError:
-        return None
+    return known_schema(sight.registry, newest.schema_id, sight.context_of(pair.source.subject))
 
 
 def foretell_of_subject(
@@ -205,7 +196,8 @@ def foretell_of_subject(
 ) -> Iterator[Foretold]:
     """Whether the schema's own subject refuses it; with the code only if an application's own schema is the reason."""
     refused, _is_known = sight.refusal(state, new.role, new.schema)
-    if refused is None:
+    registry = sight.registry
+    if refused is None or registry is None:
         return
     first = {
         pair.phantom.versions[0].schema_id
@@ -215,8 +207,8 @@ def foretell_of_subject(
     at_fault = [
         version.schema_id
         for version in state.live
-        if (version.schema_id in first or _looks_internal(version.version, new, sight))
-        and not _passes(version.version, new, sight)
+        if (version.schema_id in first or _looks_internal(version.version, new, registry))
+        and not _passes(version.version, new, registry)
     ]
     by = (
         " It is incompatible with a schema that an application has registered there for its own store (id "
@@ -238,24 +230,19 @@ def foretell_of_subject(
     )
 
 
-def _looks_internal(version: int, new: NewSchema, sight: Sight) -> bool:
+def _looks_internal(version: int, new: NewSchema, registry: ReadableRegistry) -> bool:
+    from srfix.recovery.facts.stores import MARKS_OF_CONNECT, marks_in
+    from srfix.recovery.facts.subject_state import version_at
+
+    answer = version_at(registry, new.subject, version)
+    return answer is not None and not MARKS_OF_CONNECT.isdisjoint(marks_in(answer.schema.text))
+
+
+def _passes(version: int, new: NewSchema, registry: ReadableRegistry) -> bool:
     from srfix.serde.schemas.errors import SubjectNotFoundError, VersionNotFoundError
 
-    if sight.registry is None:
-        return False
     try:
-        return _INTERNAL.search(sight.registry.version(new.subject, version).schema.text) is not None
-    except (SubjectNotFoundError, VersionNotFoundError):
-        return False
-
-
-def _passes(version: int, new: NewSchema, sight: Sight) -> bool:
-    from srfix.serde.schemas.errors import SubjectNotFoundError, VersionNotFoundError
-
-    if sight.registry is None:
-        return True
-    try:
-        return sight.registry.check_compatibility(new.subject, new.schema, version=version).is_compatible
+        return registry.check_compatibility(new.subject, new.schema, version=version).is_compatible
     except (SubjectNotFoundError, VersionNotFoundError):
         return True
 

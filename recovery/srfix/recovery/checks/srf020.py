@@ -275,16 +275,14 @@ def in_words(
     latest: Schema, subject: Subject, ids: Iterable[SchemaId], sight: Sight
 ) -> tuple[tuple[SchemaId, ...], str] | None:
     """The ids that a reader with this latest version cannot read, with a clause; None if none, or if not comparable."""
-    from srfix.recovery.facts.survey import schema_behind
-    from srfix.serde.schemas.errors import SchemaNotFoundError
+    from srfix.recovery.facts.survey import known_schema
 
     if sight.registry is None:
         return None
     reasons: dict[SchemaId, str] = {}
     for schema_id in ids:
-        try:
-            writer = schema_behind(sight.registry, schema_id, sight.context_of(subject))
-        except SchemaNotFoundError:
+        writer = known_schema(sight.registry, schema_id, sight.context_of(subject))
+        if writer is None:
             continue
         problems, untold = unreadable(latest, writer)
         if problems:

@@ -8,9 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from srfix.recovery.advice.hints import from_commit_metadata
-from srfix.recovery.facts.internal_schemas import latest_own
 from srfix.recovery.facts.reader import WITH_FIX, CheckContext, StreamsVersion
-from srfix.recovery.facts.stores import StoreFacts, SuspectStore
+from srfix.recovery.facts.stores import StoreFacts, SuspectStore, latest_own
 from srfix.recovery.facts.subject_state import version_numbers
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.internal_topics import ksqldb_query

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import struct
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -44,25 +44,20 @@ class RestoreIsolation:
     """Why, in words; None if it makes no difference, because nobody ever wrote in a transaction here."""
 
 
-SAID_BY_DEFAULT: Final = RestoreIsolation(isolation=Isolation.READ_UNCOMMITTED, weight=None, detail=None)
-"""Without any transaction on the cluster, both ways of reading give the same."""
-
-
 def named_isolation(isolation: Isolation) -> RestoreIsolation:
     return RestoreIsolation(isolation=isolation, weight=Weight.CONCLUSIVE, detail="--isolation says so")
 
 
-def not_known(why: str) -> RestoreIsolation:
-    """The answer if srfix could not look; `why` is a clause."""
-    return RestoreIsolation(
-        isolation=Isolation.READ_UNCOMMITTED,
-        weight=None,
-        detail=f"srfix does not know whether the application runs exactly-once ({why}). So it counts records of "
-        "aborted transactions, too. If the application runs exactly-once, say --isolation read_committed",
-    )
-
-
-def by_transactional_ids(application: str, ids: Iterable[str]) -> RestoreIsolation:
+def by_transactional_ids(application: str, ids: frozenset[str] | str | None) -> RestoreIsolation:
+    """By the ids that `known_transactional_ids` gives: without any transaction, both ways of reading give the same."""
+    if ids is None or isinstance(ids, str):
+        return RestoreIsolation(
+            isolation=Isolation.READ_UNCOMMITTED,
+            weight=None,
+            detail=ids
+            and f"srfix does not know whether the application runs exactly-once ({ids}). So it counts records of "
+            "aborted transactions, too. If the application runs exactly-once, say --isolation read_committed",
+        )
     own = sorted(transactional_id for transactional_id in ids if is_of(transactional_id, application))
     if own:
         return RestoreIsolation(
@@ -99,10 +94,7 @@ def transactional_ids(cluster: Cluster, partitions: int, *, deadline_s: float) -
 
 
 def parse_key(key: bytes | None) -> str | None:
-    """The transactional id in a key (`TransactionLogKey`, version 0: a 16-bit version, and a string behind its 16-bit length).
-
-    None for anything else.
-    """
+    """The transactional id in a key (`TransactionLogKey`, version 0: a 16-bit version, and a string behind its length)."""
     if key is None or len(key) < _LENGTH.size:
         return None
     version, length = _LENGTH.unpack_from(key)
@@ -115,8 +107,12 @@ def parse_key(key: bytes | None) -> str | None:
         return None
 
 
-def known_transactional_ids(cluster: Cluster, partitions: int) -> frozenset[str] | str:
-    """All ids in this number of partitions of the topic of transactions; if they are not known, a clause that says why."""
+def known_transactional_ids(cluster: Cluster, partitions: int | None) -> frozenset[str] | str | None:
+    """All ids in this number of partitions of the topic of transactions; a clause that says why they are not known; None
+    if there is no such topic, because nobody ever wrote in a transaction.
+    """
+    if partitions is None:
+        return None
     try:
         return frozenset(transactional_ids(cluster, partitions, deadline_s=_DEADLINE_S))
     except GaveUp:
@@ -128,8 +124,5 @@ def known_transactional_ids(cluster: Cluster, partitions: int) -> frozenset[str]
 
 
 def restore_isolation(cluster: Cluster, application: str) -> RestoreIsolation:
-    partitions = cluster.topics().get(TRANSACTIONS)
-    if partitions is None:
-        return SAID_BY_DEFAULT
-    ids = known_transactional_ids(cluster, partitions)
-    return not_known(ids) if isinstance(ids, str) else by_transactional_ids(application, ids)
+    ids = known_transactional_ids(cluster, cluster.topics().get(TRANSACTIONS))
+    return by_transactional_ids(application, ids)

@@ -17,7 +17,6 @@ from enum import Enum
 from typing import Final
 
 from srfix.recovery.census.interface import Census, IdCount, RoleCensus
-from srfix.recovery.facts.key_sample import KeyReading, KeySample, SampledKey
 from srfix.recovery.facts.subject_state import SubjectState, VersionState
 from srfix.serde.subjects.names import Role
 from srfix.serde.windowed import WindowKind
@@ -31,6 +30,35 @@ _TELLING: Final = 4
 """So many keys of a raw size that hardly ever decode show that the keys are raw, whatever ids they seem to carry."""
 _BY_CHANCE: Final = 0.25
 """Up to this share, raw keys decode by chance: three bytes are an Avro long in one of eight cases."""
+
+
+class KeyReading(Enum):
+    DECODES = "decodes"
+    """The whole key decodes under the schema of its id (with the topic's window behind it, if there is one)."""
+    FITS_SUBJECT = "fits-subject"
+    """It does not, but the bytes after the id decode under a schema of the existing key subject."""
+    MISFIT = "misfit"
+    UNKNOWN_ID = "unknown-id"
+    NOT_READ = "not-read"
+    """The registry knows the id, but srfix has no serde for the schema."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampledKey:
+    partition: int
+    offset: int
+    schema_id: SchemaId
+    """The id that it seems to carry."""
+    size: int
+    """The number of its bytes, with id and window."""
+    outcome: KeyReading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeySample:
+    keys: tuple[SampledKey, ...]
+    """By partition and offset, each key once in its partition."""
+    window: WindowKind | None
 
 
 class KeyStanding(Enum):

@@ -26,13 +26,12 @@ from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.facts.rows_on_disk import Place
 from srfix.recovery.facts.stores import ProcessedRows
-from srfix.recovery.facts.survey import schema_behind
+from srfix.recovery.facts.survey import known_schema
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.casing import CaseRule, match_fields
 from srfix.serde.errors import CasingError, ResolveError
 from srfix.serde.interface import ABOUT_A_PAYLOAD, SerdeContext
-from srfix.serde.schemas.errors import SchemaNotFoundError
 from srfix.serde.schemas.models import Schema
 from srfix.serde.subjects.names import Role, Topic
 from srfix.serde.wire import is_framed, parse
@@ -83,10 +82,7 @@ class Comparing:
         frame = parse(row.payload, headers=row.headers)
         if frame is None or frame.schema_id is None:
             return None
-        try:
-            return filled_in(schema_behind(self.registry, frame.schema_id, self.context))
-        except SchemaNotFoundError:  # deleted while we asked
-            return None
+        return filled_in(known_schema(self.registry, frame.schema_id, self.context))
 
 
 def _json(payload: bytes) -> object | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -77,6 +77,14 @@ def version_numbers(registry: ReadableRegistry, subject: str, *, deleted: bool =
         return ()
 
 
+def version_at(registry: ReadableRegistry, subject: str, number: int, *, deleted: bool = False) -> SchemaVersion | None:
+    """A version of a subject; None if it was hard-deleted while we asked."""
+    try:
+        return registry.version(subject, number, deleted=deleted)
+    except (SubjectNotFoundError, VersionNotFoundError):
+        return None
+
+
 def look_up(registry: ReadableRegistry, subject: str, schema: Schema) -> SchemaVersion | None:
     """The answer to a look-up by content, like the failing reader's; None if nothing is found. Because of an alias or a
     context, the answer may name another subject; `held_version` does not accept such an answer.
@@ -115,23 +123,21 @@ def _only_live(registry: ReadableRegistry, subject: Subject, number: int) -> lis
         answer = registry.version(subject, number)
     except (SubjectNotFoundError, VersionNotFoundError, VersionSoftDeletedError):
         return []
-    return [VersionState(version=number, schema_id=answer.schema_id, deleted=False, written_ms=answer.written_ms)]
+    return [_state_of(answer, deleted=False)]
 
 
-def _versions(registry: ReadableRegistry, subject: Subject, every: Iterable[int]) -> list[VersionState]:
+def _versions(registry: ReadableRegistry, subject: Subject, every: Iterable[int]) -> Iterator[VersionState]:
     live = frozenset(version_numbers(registry, subject)) if every else frozenset()  # none if all are soft-deleted
-    versions = []
     for number in every:
-        try:
-            answer = registry.version(subject, number, deleted=True)
-        except (SubjectNotFoundError, VersionNotFoundError):  # hard-deleted while we asked
-            continue
-        versions.append(
-            VersionState(
-                version=number, schema_id=answer.schema_id, deleted=number not in live, written_ms=answer.written_ms
-            )
-        )
-    return versions
+        answer = version_at(registry, subject, number, deleted=True)
+        if answer is not None:
+            yield _state_of(answer, deleted=number not in live)
+
+
+def _state_of(answer: SchemaVersion, *, deleted: bool) -> VersionState:
+    return VersionState(
+        version=answer.version, schema_id=answer.schema_id, deleted=deleted, written_ms=answer.written_ms
+    )
 
 
 class VersionPart(Part):

@@ -5,7 +5,6 @@ ends.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Final, TypeVar, cast
@@ -13,18 +12,11 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 from srfix.recovery.cluster.answers import Commit, GroupState, TopicConfigs
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.cluster.raw_record import RawRecord
+from srfix.recovery.facts import isolation
 from srfix.recovery.facts.holders import Holder, list_holders
-from srfix.recovery.facts.isolation import (
-    SAID_BY_DEFAULT,
-    TRANSACTIONS,
-    RestoreIsolation,
-    by_transactional_ids,
-    known_transactional_ids,
-    named_isolation,
-    not_known,
-)
+from srfix.recovery.facts.isolation import RestoreIsolation
 from srfix.recovery.facts.stores import Membership, SuspectStore
-from srfix.recovery.facts.subject_state import SubjectState, read_subject_state, version_numbers
+from srfix.recovery.facts.subject_state import SubjectState, read_subject_state, version_at, version_numbers
 from srfix.recovery.facts.supplied import Supplied
 from srfix.recovery.internal_topics import is_internal
 from srfix.recovery.registry import ReadableRegistry, usable
@@ -37,7 +29,6 @@ from srfix.serde.schemas.errors import (
     InvalidSchemaError,
     SchemaNotFoundError,
     SubjectNotFoundError,
-    VersionNotFoundError,
 )
 from srfix.serde.schemas.models import Schema, SchemaVersion, answered_elsewhere
 from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, Topic, join_context
@@ -88,8 +79,6 @@ class Survey:
     """How restores read, if the person said."""
     gone: frozenset[str] = frozenset()
     """Applications that the person calls gone for good."""
-    _topics: Mapping[Topic, int] | None = None
-    _subjects: tuple[Subject, ...] | None = None
     _known_subjects: frozenset[Subject] | None = None
     _commits: dict[str, Mapping[tuple[Topic, int], Commit] | ClusterError] = field(default_factory=dict)
     _latest: dict[Subject, SchemaVersion | None] = field(default_factory=dict)
@@ -131,15 +120,11 @@ class Survey:
 
     def topics(self) -> Mapping[Topic, int]:
         """Every topic and its number of partitions, from the full listing, because a question about one topic can create it."""
-        if self._topics is None:
-            self._topics = self.cluster.topics()
-        return self._topics
+        return self.once(("topics",), self.cluster.topics)
 
     def subjects(self) -> tuple[Subject, ...]:
         """Every subject, soft-deleted ones too."""
-        if self._subjects is None:
-            self._subjects = self.registry.subjects(deleted=True)
-        return self._subjects
+        return self.once(("subjects",), lambda: self.registry.subjects(deleted=True))
 
     def has_subject(self, subject: Subject) -> bool:
         """True if the subject is in the listing, even with only soft-deleted versions."""
@@ -188,12 +173,10 @@ class Survey:
     def restore_isolation(self, application: str) -> RestoreIsolation:
         """How the restore of an application reads: as the person said, else as its transactional ids show."""
         if self.isolation is not None:
-            return named_isolation(self.isolation)
-        partitions = self.topics().get(TRANSACTIONS)
-        if partitions is None:
-            return SAID_BY_DEFAULT
-        ids = self.once(("transactional ids",), lambda: known_transactional_ids(self.cluster, partitions))
-        return not_known(ids) if isinstance(ids, str) else by_transactional_ids(application, ids)
+            return isolation.named_isolation(self.isolation)
+        partitions = self.topics().get(isolation.TRANSACTIONS)
+        ids = self.once(("transactional ids",), lambda: isolation.known_transactional_ids(self.cluster, partitions))
+        return isolation.by_transactional_ids(application, ids)
 
     def group_state(self, group: str) -> GroupState:
         return self.once(("group", group), lambda: self.cluster.group_state(group))
@@ -217,6 +200,8 @@ class Survey:
         Subjects are asked one by one, because most diagnoses need only a few of thousands. A store that may restore
         from any topic needs all of them; then one listing is cheaper.
         """
+        if not self.has_subject(subject):
+            return None
         if len(self._latest) >= _MOST_ONE_BY_ONE and not self._latest_is_listed:
             self._list_latest()
         if subject not in self._latest:
@@ -253,8 +238,9 @@ class Survey:
             if latest is not None and latest.version == number:
                 yield latest
                 continue
-            with suppress(SubjectNotFoundError, VersionNotFoundError):  # hard-deleted while we asked
-                yield self.registry.version(subject, number, deleted=True)
+            version = version_at(self.registry, subject, number, deleted=True)
+            if version is not None:
+                yield version
 
     def _version_numbers(self, subject: Subject) -> tuple[int, ...]:
         """A subject's versions, with soft-deleted ones. They come from the listing of all versions, if srfix has it and
@@ -292,12 +278,7 @@ class Survey:
     def schema_of_id(self, schema_id: SchemaId, context: str) -> Schema | None:
         """The schema behind an id in a context; None if the registry does not know the id."""
 
-        def ask() -> Schema | None:
-            with suppress(SchemaNotFoundError):
-                return schema_behind(self.registry, schema_id, context)
-            return None
-
-        return self.once(("schema", schema_id, context), ask)
+        return self.once(("schema", schema_id, context), lambda: known_schema(self.registry, schema_id, context))
 
     def peek(self, topic: Topic, role: Role = Role.VALUE) -> Peek:
         """A few values of a topic that exists, or the keys of those records: the first and the newest of each of its first 16
@@ -351,6 +332,14 @@ class Survey:
         :raises RegistryError: if the registry does not answer, or if its answer is not yes, 40401, 40403 or 42201.
         """
         return self.once(("membership", subject, schema_id), lambda: ask_membership(self.registry, subject, schema_id))
+
+
+def known_schema(registry: ReadableRegistry, schema_id: SchemaId, context: str) -> Schema | None:
+    """The schema behind an id in a context, whatever the subject; None if the registry does not know the id."""
+    try:
+        return schema_behind(registry, schema_id, context)
+    except SchemaNotFoundError:
+        return None
 
 
 def schema_behind(registry: ReadableRegistry, schema_id: SchemaId, context: str) -> Schema:

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from srfix.recovery.checks.interface import Owner, PassedOver, Want
-from srfix.recovery.facts.internal_schemas import own_versions
 from srfix.recovery.facts.refusals import foreseen_refusals
-from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts
+from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts, own_versions
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.facts.topics import TopicFacts
 from srfix.recovery.ids_in_words import enumerated

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator
 from srfix.recovery.census.interface import Census
 from srfix.recovery.checks.srf004 import CODE as UPGRADE
 from srfix.recovery.errors import PlanError
-from srfix.recovery.facts.internal_schemas import latest_own
 from srfix.recovery.facts.key_role import KeyRole, asymmetry
 from srfix.recovery.facts.keys_of_store import keys_of_store
 from srfix.recovery.facts.refusals import NO_SUCH_QUESTION
-from srfix.recovery.facts.stores import SuspectStore
+from srfix.recovery.facts.stores import SuspectStore, latest_own
 from srfix.recovery.facts.subject_state import SubjectState, read_subject_state
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.ids_in_words import listed
