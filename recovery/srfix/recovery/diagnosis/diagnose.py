@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -10,28 +11,12 @@ from srfix.recovery.census.interface import CensusEngine
 from srfix.recovery.checks.missing import missing_ids
 from srfix.recovery.checks.table import CHECKS
 from srfix.recovery.commands import CommandLine
-from srfix.recovery.diagnosis import not_looked_at, undecided
+from srfix.recovery.diagnosis import examination, learning, not_looked_at, undecided, without_logging
 from srfix.recovery.diagnosis.applications import left_over, look_into_changelogs
 from srfix.recovery.diagnosis.candidates import find_candidates
-from srfix.recovery.diagnosis.examination import (
-    Examination,
-    advice_on,
-    with_mirrors,
-    with_notes,
-    without_unused_contexts,
-)
-from srfix.recovery.diagnosis.learning import (
-    Counter,
-    ProgressHook,
-    from_source_subject,
-    is_global,
-    learn,
-    without_source,
-)
-from srfix.recovery.diagnosis.not_looked_at import of_unexamined
-from srfix.recovery.diagnosis.undecided import unseen_source
+from srfix.recovery.diagnosis.examination import Examination
+from srfix.recovery.diagnosis.learning import Counter, learn
 from srfix.recovery.diagnosis.weighing import weigh_all
-from srfix.recovery.diagnosis.without_logging import is_alive, registers_elsewhere, shown_to_restore_nothing
 from srfix.recovery.evidence.application import Applications
 from srfix.recovery.evidence.committed_offsets import read_topics
 from srfix.recovery.evidence.hypotheses import Hypothesis, Verdict
@@ -57,7 +42,7 @@ def diagnose(
     max_records: int | None = None,
     decode_values: bool = False,
     whole_changelogs: bool = False,
-    on_progress: ProgressHook = None,
+    on_progress: learning.ProgressHook = None,
 ) -> Examination:
     """Looks at every candidate store of the cluster, or at those of one application. Reads only.
 
@@ -111,23 +96,12 @@ def diagnose(
     if application is not None and is_bare and not _have_changelogs(survey, application):
         gathered.skipped.append(not_looked_at.no_store(application))
     if application is None and store is None:
-        of_stores = {suspect.application for suspect in gathered.examined} | set(gathered.applications)
-        gathered.skipped += of_unexamined(
-            survey, candidates.applications, counter, context, candidates.listed - of_stores
-        )
+        of_stores = {suspect.application for suspect in gathered.examined} | gathered.stores.keys()
+        names = candidates.listed - of_stores
+        gathered.skipped += not_looked_at.of_unexamined(survey, candidates.applications, counter, context, names)
     if context.no_auto_register and not gathered.examined:
         gathered.skipped.append(not_looked_at.no_put())
-    return gathered.examination()
-
-
-@dataclass(slots=True)
-class _ApplicationStores:
-    stores: list[KnownStore] = field(default_factory=list)
-    hints: dict[Hint, None] = field(default_factory=dict)
-
-    def add(self, store: KnownStore, hints: Iterable[Hint]) -> None:
-        self.stores.append(store)
-        self.hints |= dict.fromkeys(hints)
+    return gathered.result()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -141,7 +115,9 @@ class _Gathered:
     skipped: list[Skipped] = field(default_factory=list)
     examined: list[SuspectStore] = field(default_factory=list)
     facts: list[StoreFacts] = field(default_factory=list)
-    applications: dict[str, _ApplicationStores] = field(default_factory=dict)
+    stores: defaultdict[str, list[KnownStore]] = field(default_factory=lambda: defaultdict(list))
+    """What is known of the stores with findings, by application; as are their hints."""
+    hints: defaultdict[str, dict[Hint, None]] = field(default_factory=lambda: defaultdict(dict))
     left_over: tuple[ApplicationFacts, ...] = ()
 
     def look_at(self, verdict: Verdict) -> None:
@@ -163,14 +139,15 @@ class _Gathered:
         if topic is None:
             findings = self._of_open(verdict, context)
         else:
-            facts = self._learn(verdict, topic, context)
-            if facts is None:
+            facts = self._learn(verdict.store, topic, verdict, context)
+            if isinstance(facts, Skipped):
+                self.skipped.append(facts)
                 return
-            shown = registers_elsewhere(facts, self.survey, context)
+            shown = without_logging.registers_elsewhere(facts, self.survey, context)
             if shown is not None:
                 self._of_nothing(verdict, verdict.store, shown)
                 return
-            written = tuple(from_source_subject(facts, context, self.among, self.survey))
+            written = tuple(learning.from_source_subject(facts, context, self.among, self.survey))
             hints = (*hints, *written)
             are_missing = any(missing_ids(facts, role) for role in facts.roles.values())
             if written and are_missing and context.streams_version is None:
@@ -191,7 +168,7 @@ class _Gathered:
         survey, command_line = self.survey, self.context.command_line
         if verdict.taken is not None:
             return undecided.taken(verdict, command_line)
-        unseen = unseen_source(verdict, survey, command_line)
+        unseen = undecided.unseen_source(verdict, survey, command_line)
         if unseen is not None:
             return unseen
         return undecided.gone(verdict, command_line) if verdict.chosen is not None and verdict.chosen.is_gone else None
@@ -201,27 +178,29 @@ class _Gathered:
         splits = [verdict.store]
         if operator_behind(verdict.suspect.changelog) is not None:
             splits += verdict.suspect.splits
-        shown = ((split, shown_to_restore_nothing(self.survey, split)) for split in splits)
+        shown = ((split, without_logging.shown_to_restore_nothing(self.survey, split)) for split in splits)
         return next(((split, why) for split, why in shown if why is not None), None)
 
     def _of_nothing(self, verdict: Verdict, suspect: SuspectStore, shown: str) -> None:
         """Reports a store into which nothing is restored: why its subjects exist, or that srfix did not look at it."""
         hints = gather_hints(suspect, self.survey)
         findings: tuple[Finding, ...] = ()
-        if is_alive(self.survey, suspect.application):
-            facts = without_source(self.survey, suspect, logs_nothing=shown)
+        if without_logging.is_alive(self.survey, suspect.application):
+            facts = learning.without_source(self.survey, suspect, logs_nothing=shown)
             findings = tuple(_check(facts, with_hints(self.context, hints)))
         if findings:
             self._keep(verdict, None, findings, hints, suspect)
         else:
             self.skipped.append(not_looked_at.from_nowhere(suspect, shown, self.context.command_line))
 
-    def _learn(self, verdict: Verdict, topic: Topic, context: CheckContext) -> StoreFacts | None:
+    def _learn(
+        self, store: SuspectStore, topic: Topic, verdict: Verdict, context: CheckContext
+    ) -> StoreFacts | Skipped:
+        """All that is known of a store if it restores from the topic; or that this user may not read its topic."""
         try:
-            return learn(self.survey, self.counter, verdict.store, topic, verdict.evidence, context.streams_version)
+            return learn(self.survey, self.counter, store, topic, verdict.evidence, context.streams_version)
         except AccessDeniedError as error:  # a topic that this user may not read must not hide other stores
-            self.skipped.append(not_looked_at.not_allowed(verdict.store, error))
-            return None
+            return not_looked_at.not_allowed(store, error)
 
     def _of_source(self, verdict: Verdict, facts: StoreFacts, context: CheckContext) -> Sequence[Finding]:
         self.facts.append(facts)
@@ -240,13 +219,8 @@ class _Gathered:
         """True if something would be wrong, or unknown, in case this hypothesis, which was not chosen, is true."""
         if hypothesis.topic is None or hypothesis.is_gone:
             return False
-        try:
-            facts = learn(
-                self.survey, self.counter, hypothesis.store, hypothesis.topic, verdict.evidence, context.streams_version
-            )
-        except AccessDeniedError:
-            return True
-        return _is_wrong(_check(facts, context))
+        facts = self._learn(hypothesis.store, hypothesis.topic, verdict, context)
+        return isinstance(facts, Skipped) or _is_wrong(_check(facts, context))
 
     def _of_open(self, verdict: Verdict, context: CheckContext) -> Sequence[Finding]:
         """A finding without a source per code and role, if a hypothesis gives one; else the store is not examined."""
@@ -255,16 +229,14 @@ class _Gathered:
             self.skipped.append(undecided.without_source(verdict, self.context.command_line))
             return ()
         which = undecided.which_is_true(verdict, context.command_line)
-        considered, evidence = tuple(hypothesis.considered() for hypothesis in every), verdict.evidence
+        considered = tuple(hypothesis.considered() for hypothesis in every)
         checked: list[StoreFacts] = []
         findings: dict[tuple[str, Role], Finding] = {}
         skipped: dict[Skipped, None] = {}
         contexts = {verdict.store.application: context}
-        for hypothesis in verdict.ranked:  # each application may run another version of Kafka Streams
-            if hypothesis.store.application not in contexts:
-                contexts[hypothesis.store.application] = with_hints(
-                    self.context, gather_hints(hypothesis.store, self.survey)
-                )
+        for store in (hypothesis.store for hypothesis in verdict.ranked):
+            if store.application not in contexts:  # each application may run another version of Kafka Streams
+                contexts[store.application] = with_hints(self.context, gather_hints(store, self.survey))
         is_open = not verdict.is_comparable or not any(hypothesis.is_alike for hypothesis in every)
         if is_open and context.asks_the_source_subject:
             is_open = not _are_all_there(verdict, self.survey)
@@ -273,20 +245,17 @@ class _Gathered:
                 is_open = True
                 continue
             its = contexts.get(hypothesis.store.application, context)
-            try:
-                store_facts = learn(
-                    self.survey, self.counter, hypothesis.store, hypothesis.topic, evidence, its.streams_version
-                )
-            except AccessDeniedError as error:
-                skipped[not_looked_at.not_allowed(hypothesis.store, error)] = None
+            store_facts = self._learn(hypothesis.store, hypothesis.topic, verdict, its)
+            if isinstance(store_facts, Skipped):
+                skipped[store_facts] = None
                 is_open = True
                 continue
             facts = _but_for_topic(store_facts)
             if facts not in checked:  # hundreds of topics may be alike, and would add nothing
                 checked.append(facts)
                 for finding in _check_without_source(replace(store_facts, source=None), its, which):
-                    worst = findings.setdefault((finding.code, finding.role), replace(finding, considered=considered))
-                    if not worst.severity.is_at_least(finding.severity):
+                    worst = findings.get((finding.code, finding.role))
+                    if worst is None or not worst.severity.is_at_least(finding.severity):
                         findings[finding.code, finding.role] = replace(finding, considered=considered)
             unclear = tuple(not_looked_at.of_examined(store_facts, its))
             skipped |= dict.fromkeys(unclear)
@@ -312,20 +281,19 @@ class _Gathered:
         of_store = KnownStore(
             name=suspect.name,
             topic=topic,
-            is_global=is_global(self.survey, suspect, topic),
+            is_global=learning.is_global(self.survey, suspect, topic),
             context=self.survey.registry.context_of(suspect.subject(Role.VALUE)),
         )
-        self.applications.setdefault(suspect.application, _ApplicationStores()).add(of_store, hints)
+        self.stores[suspect.application].append(of_store)
+        self.hints[suspect.application] |= dict.fromkeys(hints)
 
-    def examination(self) -> Examination:
+    def result(self) -> Examination:
         command_line = self.context.command_line
-        used, unused = without_unused_contexts(self.findings, self.survey)
-        findings = with_notes(with_mirrors(used, self.survey))
+        used, unused = examination.without_unused_contexts(self.findings, self.survey)
+        findings = examination.with_notes(examination.with_mirrors(used, self.survey))
         applications = [
-            circumstances_of(
-                name, self.applications[name].stores, self.context, self.applications[name].hints, self.survey
-            )
-            for name in sorted(self.applications)
+            circumstances_of(name, stores, self.context, self.hints[name], self.survey)
+            for name, stores in sorted(self.stores.items())
         ]
         return Examination(
             diagnosis=Diagnosis(
@@ -333,7 +301,7 @@ class _Gathered:
                 skipped=(*self.skipped, *unused),
                 examined=tuple(map(str, self.examined)),
                 applications=tuple(
-                    advice_on(of, findings, observations(self.applications[of.application].hints), command_line)
+                    examination.advice_on(of, findings, observations(self.hints[of.application]), command_line)
                     for of in applications
                 ),
             ),

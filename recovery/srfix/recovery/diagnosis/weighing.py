@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 from srfix.recovery.commands import shell_words
@@ -19,7 +20,7 @@ from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Evidence, Weight
 from srfix.recovery.internal_topics import JoinStore, join_store, ksqldb_query, parse
 from srfix.serde.errors import AccessDeniedError, UsageError
-from srfix.serde.subjects.names import Role, Topic, split_context, split_subject
+from srfix.serde.subjects.names import Topic
 
 _OF_TOPIC: Final = frozenset(
     rule.kind for rule in (rules.ALL_FIELDS, rules.SAME_FIELDS, rules.SAME_RECORD, rules.KEY_FIELDS, rules.NO_IDS)
@@ -55,23 +56,19 @@ def weigh(suspect: Suspect, survey: Survey, applications: Applications) -> Verdi
         reason = rules.GIVEN.of_application(split.application, "--source names the topic of its store")
         of_applications[split.application] = (*of_applications[split.application], reason)
         established = tuple(dict.fromkeys((*established, split)))
-    every = _with_shared(
-        [
-            hypothesis
-            for split in established
-            for hypothesis in _hypotheses(split, of_applications[split.application], survey)
-        ]
-    )
+    by_split = (_hypotheses(split, of_applications[split.application], survey) for split in established)
+    every = _with_shared(list(chain.from_iterable(by_split)))
     ranked = sorted((hypothesis for hypothesis in every if not hypothesis.is_out), key=order)
     for split in suspect.splits:
         if split not in established:
             left = applications.left_by(suspect.changelog, split.application)
             of_applications[split.application] = (*of_applications[split.application], *left)
+    stores = [hypothesis.store for hypothesis in ranked]
     doubts = tuple(_doubts(suspect.splits, of_applications, every, survey))
     return Verdict(
         suspect=suspect,
         applications=of_applications,
-        established=_likeliest_first(established, ranked),
+        established=tuple(sorted(established, key=lambda split: (*stores, split).index(split))),
         unproven=tuple(name for name, pieces in of_applications.items() if not pieces and applications.is_group(name)),
         ranked=tuple(ranked),
         ruled_out=tuple(sorted((hypothesis for hypothesis in every if hypothesis.is_out), key=order)),
@@ -141,24 +138,15 @@ def _is_joined(mine: Hypothesis, survey: Survey) -> bool:
     if topic is None or mine.is_gone or mine.is_proven:
         return False
     windows = survey.once(("windows", store.context, store.application), lambda: tuple(_windows(store, survey)))
-    pieces = (
-        piece
+    return any(
+        _has_all((*schema_similarity.compare(window, survey, (topic,)), *_by_ids(window, (topic,), survey)))
         for window in windows
-        for piece in (
-            *schema_similarity.compare(window, survey, (topic,)),
-            *_by_ids(window, (topic,), survey),
-        )
     )
-    return _has_all(pieces)
 
 
 def _windows(store: SuspectStore, survey: Survey) -> Iterator[SuspectStore]:
-    for subject in survey.subjects():
-        context, name = split_context(subject)
-        split = split_subject(name)
-        if split is None or context != store.context or split[1] is not Role.VALUE:
-            continue
-        internal = parse(split[0], application=store.application)
+    for topic in schema_similarity.value_topics(survey, store.context):
+        internal = parse(topic, application=store.application)
         if internal is not None and internal.store is not None and join_store(internal.store) is JoinStore.WINDOW:
             yield replace(store, name=internal.store, other_applications=())
 
@@ -170,9 +158,7 @@ def _may_be_global(verdict: Verdict, mine: Hypothesis, survey: Survey) -> bool:
     if verdict.global_rivals:
         return True
     bare = _unread_without_subject(mine.store, survey)
-    return verdict.not_compared > 0 or bool(
-        set(bare).difference(piece.topic for piece in _by_ids(mine.store, bare, survey))
-    )
+    return verdict.not_compared > 0 or not {piece.topic for piece in _by_ids(mine.store, bare, survey)}.issuperset(bare)
 
 
 def _without_proven(verdict: Verdict, proven: Mapping[tuple[str, Topic | None], str]) -> Verdict:
@@ -203,8 +189,7 @@ def _by_elimination(verdict: Verdict, settled: Collection[tuple[str, str]], surv
     store = mine.store
     rivals = {
         (store.application, rival)
-        for on_disk in survey.supplied.stores_on_disk()
-        if (on_disk.prefix, on_disk.name) == (store.application, store.name)
+        for on_disk in survey.supplied.on_disk(store.application, store.name)
         for source in on_disk.sources
         if source.topic == mine.topic
         for rival in source.rivals
@@ -269,12 +254,12 @@ def _doubts(
         for topic, hypothesis in of_topics.items():
             if (split.application, topic) in seen:
                 continue
-            shared = tuple(
+            pieces = [
                 piece for piece in hypothesis.pieces if piece.application is None and piece.kind != store_name.KIND
-            )
-            own = (*committed_offsets.gather(split, survey),) if topic in read else ()
-            named = (of_names[topic],) if topic in of_names else ()
-            pieces = (*shared, *named, *(piece for piece in own if piece.topic == topic))
+            ]
+            pieces += [of_names[topic]] if topic in of_names else []
+            if topic in read:
+                pieces += [piece for piece in committed_offsets.gather(split, survey) if piece.topic == topic]
             yield replace(hypothesis, store=split, pieces=(*of_application, *pieces))
 
 
@@ -308,29 +293,24 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
         if topic not in compared and (is_unseen or topic in read or topic in named_after)
     )
     gone = tuple(schema_similarity.unlisted_topics(survey, split.context))
-    of_gone = [*schema_similarity.compare(split, survey, gone), *store_name.gone_source(split, survey, gone)]
     by_topic: defaultdict[Topic, list[Evidence]] = defaultdict(list)
-    for piece in (*pieces, *of_gone):
-        if piece.topic is not None:
-            by_topic[piece.topic].append(piece)
-    passed_over = [
-        t
-        for t, pieces_of_topic in by_topic.items()
-        if not any(piece.kind == schema_similarity.KIND for piece in pieces_of_topic)
-    ]
-    for piece in schema_similarity.against(split, passed_over, survey):
-        if piece.topic is not None:
-            by_topic[piece.topic].append(piece)
+
+    def add(of_topics: Iterable[Evidence]) -> None:
+        for piece in of_topics:
+            if piece.topic is not None:
+                by_topic[piece.topic].append(piece)
+
+    add(pieces)
+    add(schema_similarity.compare(split, survey, gone))
+    add(store_name.gone_source(split, survey, gone))
+    passed_over = [topic for topic, of_topic in by_topic.items() if not _says(of_topic, schema_similarity.KIND)]
+    add(schema_similarity.against(split, passed_over, survey))
     out = [topic for topic, of_topic in by_topic.items() if _is_nothing_but_out(of_topic)]
     for topic in out:
         del by_topic[topic]
     outdone = _outdone(by_topic, read, is_of_ksqldb=ksqldb_query(split.application) is not None)
-    for piece in (
-        *committed_offsets.against(split, tuple(by_topic), survey, outdone),
-        *supplied.against(split, tuple(by_topic), survey),
-    ):
-        if piece.topic is not None:
-            by_topic[piece.topic].append(piece)
+    add(committed_offsets.against(split, tuple(by_topic), survey, outdone))
+    add(supplied.against(split, tuple(by_topic), survey))
     _named_otherwise(split, by_topic)
     of_read = [of_topic for topic, of_topic in by_topic.items() if topic in read]
     is_any_there = any(topic in survey.topics() for topic in out)
@@ -339,14 +319,9 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
         if is_gone and not _fits(of_topic):
             continue
         if is_gone and any(_fits_as_well(other, of_topic) for other in of_read):
-            of_topic.append(
-                rules.GONE.of_topic(
-                    topic, "this topic no longer exists, and another topic that the group reads fits as well"
-                )
-            )
-        if any(not piece.against for piece in of_topic) or any(
-            piece.kind == rules.ALL_FIELDS.kind for piece in of_topic
-        ):
+            detail = "this topic no longer exists, and another topic that the group reads fits as well"
+            of_topic.append(rules.GONE.of_topic(topic, detail))
+        if any(not piece.against for piece in of_topic) or _says(of_topic, rules.ALL_FIELDS.kind):
             is_any_there = True
             yield Hypothesis(store=split, topic=topic, is_gone=is_gone, pieces=(*of_application, *of_topic))
     if not is_any_there:
@@ -365,15 +340,12 @@ def _unread_without_subject(split: SuspectStore, survey: Survey) -> list[Topic]:
 
 def _named_otherwise(split: SuspectStore, by_topic: Mapping[Topic, list[Evidence]]) -> None:
     """If the store is named after some of the topics, adds this as evidence against every other topic."""
-    named = {topic for topic, pieces in by_topic.items() if any(piece.kind == store_name.KIND for piece in pieces)}
+    named = {topic for topic, pieces in by_topic.items() if _says(pieces, store_name.KIND)}
+    others = ", ".join(sorted(named))
     for topic, pieces in by_topic.items():
         if named and topic not in named:
-            names_in_words = ", ".join(sorted(named))
-            pieces.append(
-                rules.NAMED_OTHERWISE.of_topic(
-                    topic, f"the store's name, {split.name}, begins like another topic: {names_in_words}"
-                )
-            )
+            detail = f"the store's name, {split.name}, begins like another topic: {others}"
+            pieces.append(rules.NAMED_OTHERWISE.of_topic(topic, detail))
 
 
 def _by_ids(split: SuspectStore, topics: Iterable[Topic], survey: Survey) -> Iterator[Evidence]:
@@ -395,7 +367,7 @@ def _outdone(
     mine = [topic for topic in fit if topic in read]
     if len(mine) != 1:
         return {}
-    named = {topic for topic in fit if any(piece.kind == store_name.KIND for piece in by_topic[topic])}
+    named = {topic for topic in fit if _says(by_topic[topic], store_name.KIND)}
     return {
         other: mine[0]
         for other in fit.difference(mine)
@@ -408,10 +380,9 @@ def _has_all(pieces: Iterable[Evidence]) -> bool:
     return any(map(rules.ALL_FIELDS.says, pieces))
 
 
-def _is_nothing_but_out(pieces: Iterable[Evidence]) -> bool:
+def _is_nothing_but_out(pieces: Collection[Evidence]) -> bool:
     """True if all evidence is against a topic, and some conclusively, as for nearly every topic of a cluster."""
-    every = tuple(pieces)
-    return all(piece.against for piece in every) and any(piece.is_conclusive for piece in every)
+    return all(piece.against for piece in pieces) and any(piece.is_conclusive for piece in pieces)
 
 
 def _fits(pieces: Iterable[Evidence]) -> bool:
@@ -420,14 +391,9 @@ def _fits(pieces: Iterable[Evidence]) -> bool:
 
 def _fits_as_well(pieces: Iterable[Evidence], others: Iterable[Evidence]) -> bool:
     """True if a topic has all the fields, and extra fields only if the other topic has extra fields too."""
-    mine = tuple(pieces)
-    return _fits(mine) and (_has_no_other(mine) or not _has_no_other(others))
+    mine, no_other = tuple(pieces), rules.SAME_FIELDS.kind
+    return _fits(mine) and (_says(mine, no_other) or not _says(others, no_other))
 
 
-def _has_no_other(pieces: Iterable[Evidence]) -> bool:
-    return any(piece.kind == rules.SAME_FIELDS.kind for piece in pieces)
-
-
-def _likeliest_first(splits: Sequence[SuspectStore], ranked: Sequence[Hypothesis]) -> tuple[SuspectStore, ...]:
-    stores = [hypothesis.store for hypothesis in ranked]
-    return tuple(sorted(splits, key=lambda split: stores.index(split) if split in stores else len(stores)))
+def _says(pieces: Iterable[Evidence], kind: str) -> bool:
+    return any(piece.kind == kind for piece in pieces)

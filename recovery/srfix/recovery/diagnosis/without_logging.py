@@ -143,11 +143,7 @@ def starts_anew(survey: Survey, suspect: SuspectStore) -> bool:
     """
     from srfix.recovery.state.directory import is_task_locked
 
-    matches = [
-        disk
-        for disk in survey.supplied.stores_on_disk()
-        if (disk.prefix, disk.name) == (suspect.application, suspect.name)
-    ]
+    matches = tuple(survey.supplied.on_disk(suspect.application, suspect.name))
     own = [state for state in survey.supplied.state if state.application == suspect.application]
     has_dot_files = any(
         state.traces.has_task_locks
@@ -157,9 +153,8 @@ def starts_anew(survey: Survey, suspect: SuspectStore) -> bool:
     )
     is_held = any(state.is_in_use or any(map(is_task_locked, state.tasks)) for state in own)
     reads = survey.restore_isolation(suspect.application)
-    may_be_exactly_once = reads.isolation is Isolation.READ_COMMITTED or (
-        reads.weight is None and reads.detail is not None
-    )
+    is_not_known = reads.weight is None and reads.detail is not None
+    may_be_exactly_once = reads.isolation is Isolation.READ_COMMITTED or is_not_known
     is_still = has_dot_files and not is_held
     return bool(matches) and is_still and not may_be_exactly_once and all(disk.is_silent for disk in matches)
 
@@ -184,9 +179,5 @@ def is_alive(survey: Survey, application: str) -> bool:
 
 def _has_nothing_on_disk(survey: Survey, suspect: SuspectStore) -> bool:
     """True if a state directory shows that the store restores from no topic, and no state directory shows one."""
-    stores = [
-        on_disk
-        for on_disk in survey.supplied.stores_on_disk()
-        if (on_disk.prefix, on_disk.name) == (suspect.application, suspect.name)
-    ]
+    stores = tuple(survey.supplied.on_disk(suspect.application, suspect.name))
     return any(on_disk.restores_from_nowhere for on_disk in stores) and not any(on_disk.sources for on_disk in stores)

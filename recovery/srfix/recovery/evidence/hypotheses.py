@@ -39,28 +39,27 @@ class Hypothesis:
     @property
     def is_proven(self) -> bool:
         """True if conclusive evidence names the topic."""
-        return any(piece.is_conclusive and not piece.against and piece.topic is not None for piece in self.pieces)
+        return any(piece.is_conclusive for piece in self._for_topic)
 
     @property
     def is_out(self) -> bool:
         """True if conclusive evidence speaks against it, and none for its topic."""
-        return not self.is_proven and any(
-            piece.is_conclusive and piece.against and piece.topic is not None for piece in self.pieces
-        )
+        against = (piece for piece in self.pieces if piece.against and piece.topic is not None)
+        return not self.is_proven and any(piece.is_conclusive for piece in against)
 
     @property
     def is_believable(self) -> bool:
         """True if evidence stronger than weak speaks for its topic."""
-        return any(
-            not piece.against and piece.topic is not None and piece.weight is not Weight.WEAK for piece in self.pieces
-        )
+        return any(piece.weight is not Weight.WEAK for piece in self._for_topic)
 
     @property
     def is_alike(self) -> bool:
         """True if evidence stronger than weak speaks for its topic, or if the topic's keys are like the store's."""
-        return self.is_believable or any(
-            piece.kind == rules.KEY_FIELDS.kind and not piece.against for piece in self.pieces
-        )
+        return self.is_believable or any(map(rules.KEY_FIELDS.says, self.pieces))
+
+    @property
+    def _for_topic(self) -> tuple[Evidence, ...]:
+        return tuple(piece for piece in self.pieces if not piece.against and piece.topic is not None)
 
     def considered(self) -> Considered:
         return Considered(

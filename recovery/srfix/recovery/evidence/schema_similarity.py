@@ -239,14 +239,16 @@ def unlisted_topics(survey: Survey, context: str) -> tuple[Topic, ...]:
 
 def _unlisted_topics(survey: Survey, context: str) -> Iterator[Topic]:
     topics = survey.topics()
+    return (topic for topic in value_topics(survey, context) if topic not in topics and recognise(topic) is None)
+
+
+def value_topics(survey: Survey, context: str) -> Iterator[Topic]:
+    """The topics, existing or not, after which a subject of values in this context is named."""
     for subject in survey.subjects():
         of_context, name = split_context(subject)
         split = split_subject(name)
-        if split is None or of_context != context:
-            continue
-        topic, role = split
-        if role is Role.VALUE and topic not in topics and recognise(topic) is None:
-            yield topic
+        if split is not None and of_context == context and split[1] is Role.VALUE:
+            yield split[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

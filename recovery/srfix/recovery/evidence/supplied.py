@@ -37,11 +37,10 @@ def named(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
 
 def on_disk(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
     """Yields a piece per topic that the cluster has; a missing checkpoint says nothing, and proves nothing."""
-    for directory in survey.supplied.stores_on_disk():
-        if (directory.prefix, directory.name) == (store.application, store.name):
-            for source in directory.sources:
-                if source.topic in survey.topics():
-                    yield Evidence(kind=STATE_DIRECTORY, topic=source.topic, weight=source.weight, detail=source.detail)
+    for directory in survey.supplied.on_disk(store.application, store.name):
+        for source in directory.sources:
+            if source.topic in survey.topics():
+                yield Evidence(kind=STATE_DIRECTORY, topic=source.topic, weight=source.weight, detail=source.detail)
 
 
 def against(store: SuspectStore, topics: Collection[Topic], survey: Survey) -> Iterator[Evidence]:

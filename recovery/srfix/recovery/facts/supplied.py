@@ -167,6 +167,10 @@ class Supplied:
         for application in self.state:
             yield from stores_on_disk(application)
 
+    def on_disk(self, application: str, store: str) -> Iterator[StoreOnDisk]:
+        """The store in every state directory that has it."""
+        return (disk for disk in self.stores_on_disk() if (disk.prefix, disk.name) == (application, store))
+
     def tables(self, application: str) -> Iterator[tuple[GivenTopology, TableSource]]:
         """The tables of the topologies that are, or may be, those of an application; of ksqlDB's queries too."""
 
@@ -192,11 +196,7 @@ class Supplied:
 
     def is_told_global(self, application: str, store: str) -> bool | None:
         """The same; None if neither shows the store at all."""
-        verdicts = [
-            on_disk.is_global
-            for on_disk in self.stores_on_disk()
-            if (on_disk.prefix, on_disk.name) == (application, store)
-        ]
+        verdicts = [disk.is_global for disk in self.on_disk(application, store)]
         verdicts += [
             table.is_global
             for topology, table in self.tables(application)
