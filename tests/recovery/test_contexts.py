@@ -9,7 +9,7 @@ import pytest
 
 from srfix.recovery import PlanError, Reader, Severity
 from srfix.recovery.actions.actions import Register
-from srfix.recovery.facts.circumstances import circumstances_of, known_application
+from srfix.recovery.facts.reader import circumstances_of, known_application
 from srfix.recovery.facts.survey import ask_membership
 from srfix.recovery.repair.preflight import preflight
 from srfix.recovery.repair.verify.events import Confirmed, Problem

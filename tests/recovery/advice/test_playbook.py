@@ -24,7 +24,7 @@ from srfix.recovery.advice.playbook import (
 from srfix.recovery.checks import srf017
 from srfix.recovery.commands import CommandLine, GivenOption
 from srfix.recovery.diagnosis.examination import upon_findings
-from srfix.recovery.facts.circumstances import Circumstances, KnownStore
+from srfix.recovery.facts.reader import Circumstances, KnownStore
 from srfix.recovery.findings import Evidence, IdAtFault, Source, Weight
 from srfix.serde import Role, Subject, Topic
 from srfix.serde.wire import SchemaId

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from srfix.recovery.evidence import committed_offsets
+from srfix.recovery.evidence import names_and_offsets
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.findings import Evidence, Weight
 from srfix.serde.subjects.names import Topic
@@ -10,7 +10,7 @@ from tests.recovery.world import World
 
 
 def gathered(world: World) -> list[Evidence]:
-    return list(committed_offsets.gather(SuspectStore(application="shop", name="users-store"), world.survey()))
+    return list(names_and_offsets.by_offsets(SuspectStore(application="shop", name="users-store"), world.survey()))
 
 
 class TestGather:
@@ -37,15 +37,15 @@ class TestAgainst:
     def test_a_topic_without_offsets_of_a_group_that_has_some_is_a_global_tables_at_most(self, world: World) -> None:
         world.commit("shop", orders=0)
         store = SuspectStore(application="shop", name="users-store")
-        (piece,) = committed_offsets.against(store, [Topic("users"), Topic("orders")], world.survey(), {})
+        (piece,) = names_and_offsets.against_by_offsets(store, [Topic("users"), Topic("orders")], world.survey(), {})
         assert (piece.topic, piece.weight, piece.against) == ("users", Weight.WEAK, True)
 
     def test_a_group_without_any_says_nothing(self, world: World) -> None:
         store = SuspectStore(application="shop", name="users-store")
-        assert list(committed_offsets.against(store, [Topic("users")], world.survey(), {})) == []
+        assert list(names_and_offsets.against_by_offsets(store, [Topic("users")], world.survey(), {})) == []
 
     def test_nor_does_it_of_a_topic_that_is_gone(self, world: World) -> None:
         """The broker takes a group's offsets along with the topic."""
         world.commit("shop", orders=0)
         store = SuspectStore(application="shop", name="users-store")
-        assert list(committed_offsets.against(store, [Topic("gone")], world.survey(), {})) == []
+        assert list(names_and_offsets.against_by_offsets(store, [Topic("gone")], world.survey(), {})) == []

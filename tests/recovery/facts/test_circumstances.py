@@ -11,15 +11,16 @@ from msgspec import convert
 
 from srfix.recovery.cluster.answers import GroupState
 from srfix.recovery.documents import json_of
-from srfix.recovery.facts.circumstances import (
+from srfix.recovery.facts.reader import (
     Circumstances,
     KnownApplication,
     KnownStore,
+    Reader,
+    StreamsVersion,
     circumstances_of,
     concerned,
     known_application,
 )
-from srfix.recovery.facts.reader import Reader, StreamsVersion
 from srfix.serde.subjects.names import Topic
 
 

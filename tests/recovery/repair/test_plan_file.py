@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from srfix.recovery import Plan, PlanError, load_plan, plan_document, save_plan
 from srfix.recovery.actions.actions import Register, RestoreCompatibility, SetCompatibility, SoftDelete
-from srfix.recovery.facts.circumstances import Circumstances, KnownStore
+from srfix.recovery.facts.reader import Circumstances, KnownStore
 from srfix.recovery.facts.subject_state import SubjectState, VersionState
 from srfix.recovery.plans.documents import plan_digest
 from srfix.recovery.repair.plan_file import REPAIR_PLANS, Omission, PlannedFinding

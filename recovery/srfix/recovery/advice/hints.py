@@ -27,9 +27,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from srfix.recovery.facts.circumstances import Circumstances, KnownStore
 from srfix.recovery.facts.isolation import RestoreIsolation
-from srfix.recovery.facts.reader import CheckContext, Reader, StreamsVersion, range_in_words
+from srfix.recovery.facts.reader import CheckContext, Circumstances, KnownStore, Reader, StreamsVersion, range_in_words
 from srfix.recovery.facts.stores import MARKS_OF_CONNECT, SuspectStore, marks_in
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Observation, Weight

@@ -9,8 +9,7 @@ from enum import Enum
 from typing import Final
 
 from srfix.recovery.commands import CommandLine
-from srfix.recovery.facts.circumstances import Circumstances
-from srfix.recovery.facts.reader import WITH_FIX, StreamsVersion
+from srfix.recovery.facts.reader import WITH_FIX, Circumstances, StreamsVersion
 from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.ksqldb.models import is_at_least
 from srfix.serde.printable import capitalized

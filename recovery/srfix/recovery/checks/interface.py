@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from srfix.recovery.checks.topic_findings import TopicFinding, TopicRequest
     from srfix.recovery.commands import CommandLine
     from srfix.recovery.facts.applications import ApplicationFacts, ChangelogFacts
-    from srfix.recovery.facts.circumstances import Circumstances
-    from srfix.recovery.facts.reader import CheckContext
+    from srfix.recovery.facts.reader import CheckContext, Circumstances
     from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts
     from srfix.recovery.facts.survey import Survey
     from srfix.recovery.facts.topics import TopicFacts

@@ -38,8 +38,7 @@ from srfix.recovery.ids_in_words import named_ids
 from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts.circumstances import Circumstances
-    from srfix.recovery.facts.reader import CheckContext
+    from srfix.recovery.facts.reader import CheckContext, Circumstances
     from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts
     from srfix.recovery.guard.judged import JudgedStore, Prospect
     from srfix.recovery.guard.looking import SubjectPair

@@ -18,11 +18,10 @@ from srfix.recovery.diagnosis.examination import Examination
 from srfix.recovery.diagnosis.learning import Counter, learn
 from srfix.recovery.diagnosis.weighing import weigh_all
 from srfix.recovery.evidence.application import Applications
-from srfix.recovery.evidence.committed_offsets import read_topics
 from srfix.recovery.evidence.hypotheses import Hypothesis, Verdict
+from srfix.recovery.evidence.names_and_offsets import read_topics
 from srfix.recovery.facts.applications import ApplicationFacts
-from srfix.recovery.facts.circumstances import KnownStore
-from srfix.recovery.facts.reader import CheckContext
+from srfix.recovery.facts.reader import CheckContext, KnownStore
 from srfix.recovery.facts.stores import StoreFacts, SuspectStore
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Diagnosis, Finding, Severity, Skipped, finding_order

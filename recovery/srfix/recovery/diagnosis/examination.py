@@ -23,7 +23,7 @@ from srfix.recovery.checks.srf014 import CODE as LOST_ROWS
 from srfix.recovery.checks.table import BY_CODE, CHECKS
 from srfix.recovery.commands import CommandLine
 from srfix.recovery.facts.applications import ApplicationFacts
-from srfix.recovery.facts.circumstances import Circumstances, concerned
+from srfix.recovery.facts.reader import Circumstances, concerned
 from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import (

@@ -15,7 +15,7 @@ from srfix.recovery.checks.srf010 import internal_versions, may_be_producers
 from srfix.recovery.diagnosis.without_logging import starts_anew
 from srfix.recovery.errors import LibraryMissingError
 from srfix.recovery.evidence.application import Applications
-from srfix.recovery.evidence.committed_offsets import read_topics
+from srfix.recovery.evidence.names_and_offsets import read_topics
 from srfix.recovery.facts.bodies import Bodies, newest_bodies, whole_bodies
 from srfix.recovery.facts.key_role import KeyRole
 from srfix.recovery.facts.keys_of_store import keys_of_store

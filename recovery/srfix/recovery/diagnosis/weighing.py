@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Final
 
 from srfix.recovery.commands import shell_words
-from srfix.recovery.evidence import committed_offsets, rules, schema_similarity, store_name, supplied
+from srfix.recovery.evidence import names_and_offsets, rules, schema_similarity, supplied
 from srfix.recovery.evidence.application import Applications
 from srfix.recovery.evidence.hypotheses import Hypothesis, Verdict, choose, order
 from srfix.recovery.facts.stores import Suspect, SuspectStore
@@ -31,8 +31,8 @@ _GATHER: Final = (
     supplied.on_disk,
     supplied.by_ksqldb,
     supplied.printed,
-    store_name.gather,
-    committed_offsets.gather,
+    names_and_offsets.by_name,
+    names_and_offsets.by_offsets,
     schema_similarity.gather,
     schema_similarity.by_row_ids,
 )
@@ -249,17 +249,19 @@ def _doubts(
         of_application = of_applications[split.application]
         if any(piece.against and piece.is_conclusive for piece in of_application):
             continue
-        read = committed_offsets.read_topics(split, survey)
-        of_names = {piece.topic: piece for piece in store_name.gather(split, survey)}
+        read = names_and_offsets.read_topics(split, survey)
+        of_names = {piece.topic: piece for piece in names_and_offsets.by_name(split, survey)}
         for topic, hypothesis in of_topics.items():
             if (split.application, topic) in seen:
                 continue
             pieces = [
-                piece for piece in hypothesis.pieces if piece.application is None and piece.kind != store_name.KIND
+                piece
+                for piece in hypothesis.pieces
+                if piece.application is None and piece.kind != names_and_offsets.NAME
             ]
             pieces += [of_names[topic]] if topic in of_names else []
             if topic in read:
-                pieces += [piece for piece in committed_offsets.gather(split, survey) if piece.topic == topic]
+                pieces += [piece for piece in names_and_offsets.by_offsets(split, survey) if piece.topic == topic]
             yield replace(hypothesis, store=split, pieces=(*of_application, *pieces))
 
 
@@ -278,13 +280,13 @@ def _refuse_ambiguous_sources(survey: Survey, established: Mapping[Suspect, Sequ
 
 def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], survey: Survey) -> Iterator[Hypothesis]:
     pieces = [piece for gather in _GATHER for piece in gather(split, survey)]
-    read = committed_offsets.read_topics(split, survey)
+    read = names_and_offsets.read_topics(split, survey)
     bare = schema_similarity.topics_without_subject(split, survey)
     too_many = frozenset(_not_read(split, survey))
     fit = {piece.topic for piece in pieces if piece.kind == rules.ALL_FIELDS.kind and not piece.against}
     pieces.extend(_by_ids(split, [topic for topic in bare if topic not in too_many and topic not in fit], survey))
     compared = {piece.topic for piece in pieces if piece.kind in (rules.ALL_FIELDS.kind, rules.NO_IDS.kind)}
-    named_after = {piece.topic for piece in pieces if piece.kind == store_name.KIND}
+    named_after = {piece.topic for piece in pieces if piece.kind == names_and_offsets.NAME}
     # If an application has committed nothing, srfix does not know what it reads.
     is_unseen = fit and not read
     pieces.extend(
@@ -302,14 +304,14 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
 
     add(pieces)
     add(schema_similarity.compare(split, survey, gone))
-    add(store_name.gone_source(split, survey, gone))
+    add(names_and_offsets.by_name_of_gone(split, survey, gone))
     passed_over = [topic for topic, of_topic in by_topic.items() if not _says(of_topic, schema_similarity.KIND)]
     add(schema_similarity.against(split, passed_over, survey))
     out = [topic for topic, of_topic in by_topic.items() if _is_nothing_but_out(of_topic)]
     for topic in out:
         del by_topic[topic]
     outdone = _outdone(by_topic, read, is_of_ksqldb=ksqldb_query(split.application) is not None)
-    add(committed_offsets.against(split, tuple(by_topic), survey, outdone))
+    add(names_and_offsets.against_by_offsets(split, tuple(by_topic), survey, outdone))
     add(supplied.against(split, tuple(by_topic), survey))
     _named_otherwise(split, by_topic)
     of_read = [of_topic for topic, of_topic in by_topic.items() if topic in read]
@@ -334,13 +336,13 @@ def _not_read(split: SuspectStore, survey: Survey) -> tuple[Topic, ...]:
 
 
 def _unread_without_subject(split: SuspectStore, survey: Survey) -> list[Topic]:
-    read = committed_offsets.read_topics(split, survey)
+    read = names_and_offsets.read_topics(split, survey)
     return [topic for topic in schema_similarity.topics_without_subject(split, survey) if topic not in read]
 
 
 def _named_otherwise(split: SuspectStore, by_topic: Mapping[Topic, list[Evidence]]) -> None:
     """If the store is named after some of the topics, adds this as evidence against every other topic."""
-    named = {topic for topic, pieces in by_topic.items() if _says(pieces, store_name.KIND)}
+    named = {topic for topic, pieces in by_topic.items() if _says(pieces, names_and_offsets.NAME)}
     others = ", ".join(sorted(named))
     for topic, pieces in by_topic.items():
         if named and topic not in named:
@@ -367,7 +369,7 @@ def _outdone(
     mine = [topic for topic in fit if topic in read]
     if len(mine) != 1:
         return {}
-    named = {topic for topic in fit if _says(by_topic[topic], store_name.KIND)}
+    named = {topic for topic in fit if _says(by_topic[topic], names_and_offsets.NAME)}
     return {
         other: mine[0]
         for other in fit.difference(mine)

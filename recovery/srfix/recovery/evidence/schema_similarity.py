@@ -17,7 +17,6 @@ from typing import Final
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.evidence import rules
 from srfix.recovery.evidence.application import Applications
-from srfix.recovery.evidence.committed_offsets import read_topics
 from srfix.recovery.evidence.comparing import (
     FITS,
     Comparison,
@@ -30,6 +29,7 @@ from srfix.recovery.evidence.comparing import (
     record_of,
     writer_of,
 )
+from srfix.recovery.evidence.names_and_offsets import read_topics
 from srfix.recovery.facts.rows_on_disk import places_of
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.facts.survey import Survey

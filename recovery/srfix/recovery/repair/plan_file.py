@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct, UnsetType, convert, field
 from srfix.recovery.actions.actions import Action, Register
 from srfix.recovery.actions.document import ActionPart, action_from, action_part, describe
 from srfix.recovery.documents import Code, Count, Id, Instant, Part, Sha256, VersionedDocument
-from srfix.recovery.facts.circumstances import (
+from srfix.recovery.facts.reader import (
     Circumstances,
     KnownApplication,
     KnownStore,

@@ -23,8 +23,7 @@ from srfix.recovery.checks.table import BY_CODE
 from srfix.recovery.clock import now
 from srfix.recovery.diagnosis.examination import Examination
 from srfix.recovery.errors import PlanError
-from srfix.recovery.facts.circumstances import concerned
-from srfix.recovery.facts.reader import CheckContext
+from srfix.recovery.facts.reader import CheckContext, concerned
 from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Finding, Severity

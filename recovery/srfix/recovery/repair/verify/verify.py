@@ -12,8 +12,8 @@ from srfix.recovery.actions.actions import DeleteVersion
 from srfix.recovery.advice.playbook import Verified
 from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
 from srfix.recovery.cluster.cluster import Cluster
-from srfix.recovery.facts.circumstances import Circumstances
 from srfix.recovery.facts.key_role import KeyRole
+from srfix.recovery.facts.reader import Circumstances
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.facts.subject_state import SubjectState, read_subject_state
 from srfix.recovery.facts.supplied import Supplied
