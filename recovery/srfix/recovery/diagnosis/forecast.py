@@ -26,14 +26,7 @@ from srfix.recovery.forecasts import Certainty, Foretold, Moment
 from srfix.recovery.guard.judged import JudgedStore, Prospect, judge
 from srfix.recovery.guard.looking import Sight
 from srfix.recovery.guard.models import Assumed, Forecast, GuardedStore, NewSchema, StoreKind
-from srfix.recovery.guard.stores import (
-    falls_back,
-    guarded_stores,
-    pseudo_forecasts,
-    pseudo_topics,
-    store_forecasts,
-    without_topology,
-)
+from srfix.recovery.guard import stores as guarded
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import UsageError
@@ -77,9 +70,11 @@ def foretell(
 ) -> Forecast:
     """All predictions; for a new schema only those about it, its names and the upgrade. Patterns acknowledge some."""
     sight = sight or Sight()
-    skipped = list(without_topology(supplied))
-    stores = [guarded_store for guarded_store in guarded_stores(supplied) if store in (None, guarded_store.name)]
-    pseudo = tuple(pseudo_topics(supplied)) if store is None else ()
+    skipped = list(guarded.without_topology(supplied))
+    stores = [
+        guarded_store for guarded_store in guarded.guarded_stores(supplied) if store in (None, guarded_store.name)
+    ]
+    pseudo = tuple(guarded.pseudo_topics(supplied)) if store is None else ()
     if schema is not None:
         topic = schema.topic
         if not supplied.topologies and not supplied.ksqldb:
@@ -98,8 +93,8 @@ def foretell(
     stores_at = [(one, version) for one in judged for version in _versions(one)]
     forecasts = tuple(one.forecast(version) for one, version in stores_at)
     subjects = (
-        *(subject_forecast for one, version in stores_at for subject_forecast in store_forecasts(one, version)),
-        *pseudo_forecasts(pseudo, assumed, sight),
+        *(subject_forecast for one, version in stores_at for subject_forecast in guarded.store_forecasts(one, version)),
+        *guarded.pseudo_forecasts(pseudo, assumed, sight),
     )
     left_out = tuple(_unasked(judged, sight))
     patterns = tuple(ignore)
@@ -278,7 +273,7 @@ def _of_verdict(verdict: Verdict, topic: Topic, survey: Survey, skipped: list[Sk
         context=suspect.context,
         is_ksqldb=ksqldb_query(suspect.application) is not None,
         falls_back=next(
-            (falls_back(answers) for answers, _query in survey.supplied.queries(suspect.application)), None
+            (guarded.falls_back(answers) for answers, _query in survey.supplied.queries(suspect.application)), None
         ),
         has_left_a_phantom=True,
     )
