@@ -257,10 +257,8 @@ def _reader_hints(store: SuspectStore, survey: Survey, topic: Topic | None) -> I
 
 
 def _beyond_source(marks: frozenset[str], source: Subject | None, survey: Survey) -> tuple[frozenset[str], bool]:
-    """The marks that no version of the source's subject has, and whether there was one to compare with.
-
-    A generic serde writes the source's schema back with all its properties. For example, Debezium's sources have
-    `connect.name` themselves, so a copy of such a schema says nothing of its reader.
+    """The marks that no version of the source's subject has, and whether there was one to compare with. A generic serde
+    writes the source's schema back, and Debezium's sources have `connect.name`: a copy says nothing of its reader.
     """
     if source is None or not survey.has_subject(source):
         return marks, False

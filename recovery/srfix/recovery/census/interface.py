@@ -145,14 +145,11 @@ class PartitionCensus:
     keys: RoleCensus
     values: RoleCensus
     stopped_early: str | None = None
-    """Why the read stopped before the end; None if it did not. If it did, all counts cover only the records that were
-    read: more ids and more keys may follow, and a record that was not read may supersede one that counts as live
-    here.
+    """Why the read stopped before the end; None if it did not. If it did, more ids and keys may follow, and a record
+    that was not read may supersede one that counts as live here.
     """
     start_moved_to: int | None = None
-    """The log's start after the read, if the start moved during the read. Records before it are gone, but may have been
-    counted. None if it did not move, or if the engine does not look.
-    """
+    """The log's start after the read, if it moved: records before it may have been counted. None if not looked at."""
 
     def of(self, role: Role) -> RoleCensus:
         return self.keys if role is Role.KEY else self.values

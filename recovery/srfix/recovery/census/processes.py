@@ -27,14 +27,10 @@ _Done: TypeAlias = "SynchronizedArray[int]"
 
 
 class ProcessCensus:
-    """Counts topics as `LocalCensus` does, in up to `processes` processes at once; never more than there are partitions with
-    records.
-
+    """Counts topics as `LocalCensus` does, in up to `processes` processes, never more than partitions with records.
     They are spawned, because librdkafka's threads do not survive a fork: a program that uses this starts under `if
-    __name__
-    == "__main__":`. Each has its own consumer, with its own records fetched ahead. A topic of one partition, and a
-    request with
-    `max_records`, is read in this process alone.
+    __name__ == "__main__":`. Each has its own consumer, with its own records fetched ahead. A topic of one partition,
+    and a request with `max_records`, is read in this process alone.
     """
 
     def __init__(

@@ -43,12 +43,10 @@ CODE = "SRF004"
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per role, where Kafka Streams 2.7 or later runs, or is said to.
-
-    Without the rows of a state directory, the ids are those that the phantom subject holds and the source's subject
-    lacks: a row that 2.6.3 or earlier has processed carries such an id. If all rows were read, the ids are those in the
-    rows; if only some were read, both. No finding if a start restores the whole store, because then no row is kept.
-    ksqlDB's serde asks the changelog's subject first on every version (`StaticTopicSerde`, ksql pull 5823).
+    """One finding per role under Kafka Streams 2.7 or later, unless a start restores the whole store. The ids are those
+    in the rows on disk; if not all rows were read, also those that the phantom subject holds and the source's subject
+    lacks: a row that 2.6.3 or earlier has processed carries such an id. ksqlDB's serde asks the changelog's subject
+    first on every version (`StaticTopicSerde`, ksql pull 5823).
     """
     from srfix.recovery.facts.reader import Reader
 
@@ -91,10 +89,9 @@ def _is_restored_anew(facts: StoreFacts) -> bool:
 
 
 def _in_kept_rows(facts: StoreFacts, role: RoleFacts) -> tuple[SchemaId, ...]:
-    """The ids that kept rows carry, or may carry; ascending. Ids that a restore loads and the source lacks are left
-    out, because they belong to SRF017; so do all ids that records carry, if no rows were read. Left out, too, are
-    versions that a repair added after others, so that records can be read whose text the registry answers with another
-    id.
+    """The ids that kept rows carry, or may carry; ascending. Without ids that a restore loads and the source lacks
+    (SRF017); if no rows were read, without any that records carry; and without versions that a repair added for records
+    whose text the registry answers with another id.
     """
     by_text = {membership.answered_id for i, membership in role.memberships.items() if membership.answered_id != i}
     rows, versions = facts.rows, role.state.versions

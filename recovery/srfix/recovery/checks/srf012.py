@@ -62,9 +62,7 @@ def _traces(state: SubjectState, registry: ReadableRegistry) -> Iterator[str]:
 
 
 def _accepts_anything(registry: ReadableRegistry) -> bool:
-    """True if the global level is NONE: then the same level of a subject's own changes nothing. Apicurio, whose default
-    is NONE, answers NONE for subjects that have no level.
-    """
+    """True if the global level is NONE, so that a subject's own changes nothing; Apicurio answers NONE for all."""
     shared = registry.config()
     return shared is not None and shared.compatibility == "NONE"
 

@@ -117,9 +117,7 @@ def _consequence(facts: StoreFacts, *, ignored: bool) -> str:
 
 
 def _next(facts: StoreFacts, role: RoleFacts, undecodable: tuple[UndecodableRows, ...], context: CheckContext) -> str:
-    """The advice. To rewrite or delete rows is advised only if srfix tried to decode the bodies and they do not fit,
-    and if role and topic are beyond doubt. Else the advice is to look at a row, and to ask the producer.
-    """
+    """The advice; to rewrite or delete rows only if srfix decoded the bodies, and role and topic are beyond doubt."""
     topic = facts.census.topic if facts.census is not None else ""
     see = f"No registration helps. Look at the first such record with {_look(facts, role, undecodable, context)}."
     who = f"Ask the producer of topic {topic} which serializer writes its {role.role.value}s"

@@ -27,10 +27,8 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 
 
 def lost_in_store(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per role whose rows on disk carry ids that the registry does not know.
-
-    Ids that a restore also loads from the source topic belong to SRF011. Keys count only if a schema registry
-    serializer has certainly written them, because other keys may seem to carry ids by chance.
+    """One finding per role whose rows on disk carry ids that the registry does not know, except those that a restore
+    loads (SRF011). Keys count only if a registry serializer certainly wrote them: others may seem to carry ids.
     """
     if facts.source is None or facts.census is None or facts.rows is None:
         return

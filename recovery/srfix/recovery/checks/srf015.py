@@ -42,10 +42,8 @@ class NextPut:
 
 
 def written_subject(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> Subject:
-    """The subject that the store's serde is handed for a put; the phantom one while the source is undecided.
-
-    A reader with the dual-subject fallback goes on writing under the changelog's name on every Kafka Streams, and so does
-    ksqlDB: where it reuses a source topic on 2.7 or later, its serde is a StaticTopicSerde (ksql pull 5823).
+    """The subject that the store's serde is handed for a put: the phantom one while the source is undecided, and on
+    every version for a dual-subject reader and ksqlDB, whose serde is a StaticTopicSerde (ksql pull 5823).
     """
     from srfix.recovery.internal_topics import ksqldb_query
 

@@ -33,11 +33,8 @@ CODE = "SRF016"
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per role, where Kafka Streams 2.7 or later runs, or is said to.
-
-    srfix asks the registry, without writing, whether it would accept the schema. If nothing can be registered at all,
-    SRF015 says so. If the registry would accept the schema, SRF004 says what else happens to it, and SRF016 has no
-    finding.
+    """One finding per role under Kafka Streams 2.7 or later. srfix asks the registry, without writing, whether it would
+    accept the schema. SRF015 says if nothing can be registered, SRF004 what else an accepted schema does.
     """
     for role in facts.roles.values():
         if not role.state.versions or written_subject(facts, role, context) == role.subject:

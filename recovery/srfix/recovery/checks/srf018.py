@@ -77,9 +77,7 @@ def _next(facts: StoreFacts, topic: Topic, context: CheckContext) -> str:
 
 
 def limits(values: Mapping[str, str]) -> tuple[str, ...]:
-    """The settings that delete records; none if `delete` is not in the policy, or if both limits are lifted. If the
-    broker does not name a limit, srfix treats it as set (`retention.ms` is a week by default).
-    """
+    """The settings that delete records; one that the broker does not name counts as set (`retention.ms`: a week)."""
     if "delete" not in [part.strip() for part in values["cleanup.policy"].split(",")]:
         return ()
     return tuple(

@@ -20,9 +20,7 @@ CODE = "SRF019"
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per store, in the role `value`, if rows on disk differ from the rows that a restore would put in
-    their place. From 3.8 on, a restore runs the processor too, so srfix does not compare the rows.
-    """
+    """One finding per store, in the role `value`; from 3.8 on a restore runs the processor: nothing is compared."""
     processed_rows = facts.processed
     if processed_rows is None or not processed_rows.transformed or facts.source is None:
         return

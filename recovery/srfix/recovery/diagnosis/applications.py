@@ -71,9 +71,7 @@ def left_over(
     is_listed_whole: bool,
     application: str | None = None,
 ) -> LeftOver:
-    """Looks at every application to which internal subjects without topics may belong, or only at `application`. Reads
-    only. If the cluster does not list all of its groups, an application is called gone only if a person says so.
-    """
+    """The applications of topicless subjects; without a full listing, gone only by a person's word. Reads only."""
     every = tuple(topicless_subjects(survey))
     names = {prefix for subject in every for prefix in application_prefixes(subject.topic)}
     if every:

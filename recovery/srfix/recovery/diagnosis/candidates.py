@@ -259,10 +259,8 @@ def _refuse_unknown(
 
 
 def supplied_stores(survey: Survey) -> Iterator[SuspectStore]:
-    """Stores without a changelog topic that restore, or may restore, from a source topic.
-
-    Left out are stores that have a changelog of their own, window and session stores (they have segments), and stores
-    that restore from nowhere according to a checkpoint (logging disabled).
+    """Stores without a changelog topic that restore, or may restore, from a source topic: no window and session stores
+    (they have segments), and none that restores from nowhere by its checkpoint (logging disabled).
     """
     from srfix.recovery.state.directory import StoreKind
 

@@ -76,9 +76,8 @@ def with_mirrors(findings: Iterable[Finding], survey: Survey) -> list[Finding]:
 
 
 def without_unused_contexts(findings: Iterable[Finding], survey: Survey) -> tuple[list[Finding], list[Skipped]]:
-    """The findings, without ids that one context lacks but that another context with the store's subject knows, because
-    most likely the application uses the other one. The omission is reported, because the ids may really be lost in the
-    first context.
+    """The findings without ids that only another context with the store's subject knows: most likely the application
+    uses that one. The omission is reported, because the ids may really be lost.
     """
     findings_used, skipped = list[Finding](), list[Skipped]()
     for finding in findings:
@@ -231,12 +230,9 @@ def acknowledge(
     *,
     command_line: CommandLine | None = None,
 ) -> Examination:
-    """The examination without the parts that the patterns acknowledge; `Diagnosis.ignored` has those. Patterns are like
-    a shell's (`*`, `?`, `[…]`), over whole subjects, case-sensitive.
-
-    A finding is acknowledged if a pattern fits its subject, or the phantom subject of its store and role. A thing that
-    was not looked at is acknowledged if a pattern fits each subject that it concerns and that the registry has,
-    soft-deleted ones too.
+    """The examination without what the patterns acknowledge (`Diagnosis.ignored`). They are like a shell's (`*`, `?`,
+    `[…]`), over whole subjects, case-sensitive. A finding is acknowledged by its subject, or by the phantom subject of
+    its store and role; an omission by each of its subjects that the registry has, soft-deleted ones too.
     """
     if not patterns:
         return examination

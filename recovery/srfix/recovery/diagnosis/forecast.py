@@ -23,10 +23,10 @@ from srfix.recovery.facts.supplied import Supplied
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Severity, Skipped, Weight, is_conclusive
 from srfix.recovery.forecasts import Certainty, Foretold, Moment
+from srfix.recovery.guard import stores as guarded
 from srfix.recovery.guard.judged import JudgedStore, Prospect, judge
 from srfix.recovery.guard.looking import Sight
 from srfix.recovery.guard.models import Assumed, Forecast, GuardedStore, NewSchema, StoreKind
-from srfix.recovery.guard import stores as guarded
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import UsageError

@@ -361,9 +361,8 @@ def _by_ids(split: SuspectStore, topics: Iterable[Topic], survey: Survey) -> Ite
 def _outdone(
     by_topic: Mapping[Topic, Sequence[Evidence]], read: Collection[Topic], *, is_of_ksqldb: bool
 ) -> dict[Topic, Topic]:
-    """The topics that have all the fields, each with the only topic that the group reads and that has them as well. A
-    topic is left out if the store is named after it and not after the other: it may be a global table's. ksqlDB has no
-    global tables (`StreamsBuilder.table`).
+    """The topics with all the fields, each with the only such topic that the group reads; not if the store is named
+    after it and not after the other: it may be a global table's, which ksqlDB lacks (`StreamsBuilder.table`).
     """
     fit = {topic for topic, pieces in by_topic.items() if _has_all(pieces)}
     mine = [topic for topic in fit if topic in read]

@@ -34,10 +34,9 @@ def shown_to_restore_nothing(survey: Survey, suspect: SuspectStore) -> str | Non
 
 
 def registers_elsewhere(facts: StoreFacts, survey: Survey, context: CheckContext) -> str | None:
-    """A clause that says what shows that no put into the store registers its schema under the source's subject, so that
-    its topic is not reused; None if nothing does. If Kafka Streams 2.7 or later reuses the topic, each put registers
-    the store's own schema under the source's subject (`ProcessorContextUtils.changelogFor`), and a refused put ends the
-    thread before it commits.
+    """A clause that says why the topic is not reused; None if nothing shows it. If 2.7 or later reuses it, each put
+    registers the store's own schema under the source's subject (`ProcessorContextUtils.changelogFor`), and a refused
+    put ends the thread before it commits.
     """
     role, source, store = facts.roles.get(Role.VALUE), facts.source_of(Role.VALUE), facts.store
     if role is None or source is None or facts.census is None or facts.is_global:
@@ -70,10 +69,9 @@ def _has_lost_versions(facts: StoreFacts, survey: Survey, subject: Subject) -> b
 
 
 def _has_committed(facts: StoreFacts, survey: Survey, context: CheckContext) -> str | None:
-    """What shows that Kafka Streams 3.3 or later has put the records that it processed: its mark beside the committed
-    offsets, if at least one of them follows a record that is put under a schema. A tombstone, or a record without a
-    key, registers nothing. Nor does a record that the reader cannot read, because it looks versions up under the
-    topic's subject.
+    """What shows that Kafka Streams 3.3 or later has put what it processed: its mark beside committed offsets, one of
+    which follows a record that is put under a schema. No tombstone, record without a key, or record that the reader
+    cannot read, as it looks versions up under the topic's subject, registers anything.
     """
     source = facts.source_of(Role.VALUE)
     if facts.census is None or source is None:
@@ -120,9 +118,8 @@ def _has_no_checkpoint_of_commits(facts: StoreFacts, own_ids: frozenset[SchemaId
 def _has_put_on_disk(
     facts: StoreFacts, survey: Survey, own_ids: frozenset[SchemaId], context: CheckContext
 ) -> str | None:
-    """What shows that 3.0 or later has put the rows on disk: RocksDB's options say that it opened them, all rows carry
-    the store's own ids, and no row is from an earlier start. A version that the person gives may be that of a future
-    upgrade.
+    """What shows that 3.0 or later has put the rows on disk: RocksDB's options, only its own ids, and no row of an
+    earlier start. A version that the person gives may be that of a future upgrade.
     """
     is_newer = any(
         state.traces.has_rocksdb_6 for state in survey.supplied.state if state.application == facts.store.application
@@ -136,10 +133,9 @@ def _has_put_on_disk(
 
 
 def starts_anew(survey: Survey, suspect: SuspectStore) -> bool:
-    """True if the directories of a store show that a start of Kafka Streams restores the whole store, or nothing: none
-    of its tasks has a checkpoint. All versions except 2.6 keep a checkpoint, unless exactly-once is on. A copy that
-    lost all files whose names begin with a dot shows nothing. Nor does a directory that a process holds, because the
-    process may write a checkpoint when it closes.
+    """True if a store's directories show that a start restores it whole, or nothing: no task has a checkpoint. All
+    versions but 2.6 keep one, unless exactly-once is on. A copy without files that begin with a dot shows nothing, nor
+    does a directory that a process holds: it may write a checkpoint when it closes.
     """
     from srfix.recovery.state.directory import is_task_locked
 

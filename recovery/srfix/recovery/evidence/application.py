@@ -63,9 +63,8 @@ class Applications:
         )
 
     def others_read(self, topic: Topic, name: str) -> bool:
-        """True if another application has committed offsets on a topic, or may have read it. It may have if not all
-        groups are listed, if srfix may not ask a group, or if a group has committed nothing at all, as with only global
-        tables.
+        """True if another application has committed offsets on a topic, or may have read it: not all groups are listed,
+        or may be asked, or one has committed nothing, as with only global tables.
         """
         other_groups = self._listed - {name}
         self._survey.ask_commits(sorted(other_groups))
@@ -86,9 +85,8 @@ class Applications:
         return any(piece.kind == rules.PLAIN_GROUP.kind for piece in self.evidence(name))
 
     def of_name(self, changelog: Topic, name: str) -> Iterator[Evidence]:
-        """What a changelog's name says for and against an application. A ksqlDB application's name ends where the
-        query's id ends. And if an internal topic shares exactly the application's name with the changelog, both belong
-        to one application.
+        """A changelog's name for and against an application: a ksqlDB application's name ends where the query's id
+        ends; an internal topic that shares exactly the name with the changelog belongs to the same one.
         """
         query = ksqldb_query(changelog)
         if query is not None and query.application != name:

@@ -172,9 +172,8 @@ def choose(ranked: Sequence[Hypothesis], doubts: Iterable[Hypothesis]) -> Hypoth
 
 
 def _margin(best: Hypothesis, other: Hypothesis) -> int:
-    """The margin between two hypotheses. It is larger if the word that names the store may belong to the other
-    application's name, which is longer. It is also larger if no group reads the best topic and the other topic cannot
-    be compared, because the other may have the same fields.
+    """Larger if the word that names the store may belong to the other application's longer name; and if no group reads
+    the best topic and the other cannot be compared, as it may have the same fields.
     """
     if other.topic != best.topic:
         is_read = any(piece.kind == rules.COMMITTED.kind and not piece.against for piece in best.pieces)

@@ -111,9 +111,8 @@ def _read_topics(application: str, survey: Survey) -> Counter[Topic]:
 
 
 def by_offsets(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
-    """Yields a piece per topic that the group reads. For a global store, it speaks against the topic: each topic is a
-    source only once per application (`InternalTopologyBuilder.validateTopicNotAlreadyRegistered`), and a global store's
-    topic is read without a group.
+    """Yields a piece per topic that the group reads; against it for a global store, whose topic no group reads: a topic
+    is a source only once (`InternalTopologyBuilder.validateTopicNotAlreadyRegistered`).
     """
     read = read_topics(store, survey)
     is_global = survey.supplied.is_global(store.application, store.name)

@@ -71,10 +71,9 @@ def is_comparable(store: SuspectStore, survey: Survey) -> bool:
 
 
 def compare(store: SuspectStore, survey: Survey, topics: Iterable[Topic]) -> Iterator[Evidence]:
-    """Evidence from the subjects of these topics, by topic. Topics without a comparable subject are left out, and most
-    topics without a common field, which are nearly all topics (`against` has evidence for any of them). Older versions
-    count too, because the source may have had another schema when the store was made; they are compared for the topics
-    that the application reads, and for the nearest others.
+    """Evidence from the subjects of these topics, by topic; none for topics without a comparable subject, nor for most
+    without a common field (see `against`). Older versions count too, for topics that the application reads and the
+    nearest others: the source may have had another schema when the store was made.
     """
     internal = internal_of(store, survey)
     if internal is None:
@@ -302,9 +301,8 @@ def _is_nobodys_own(topic: Topic) -> bool:
 
 
 def _is_unowned(topic: Topic, survey: Survey) -> bool:
-    """True for a topic with the name of an internal topic whose application does not exist: there is no such group, as
-    far as srfix can ask; or its members are plain consumers; or it commits offsets of this topic, which Kafka Streams
-    does not do for its own changelogs.
+    """True for the name of an internal topic whose application does not exist: no such group, as far as srfix can ask;
+    or plain consumers; or one that commits here, as Kafka Streams never does on its own changelogs.
     """
     groups = survey.once(("groups",), survey.cluster.groups)
     is_in_part = groups.problem is not None

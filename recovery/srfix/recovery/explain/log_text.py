@@ -19,9 +19,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\ufeff]")
 _COMPOSE_PREFIX = re.compile(
     r"(?m)^(?:> ?){0,5}(?:(?P<of>[\w.-]{1,100} *\||\[pod/[^\]\n]{1,300}\]) ?(?:\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) )?)?"
 )
-"""The prefix that `docker compose logs` and `kubectl logs --prefix` put before each line, also with `--timestamps`; and
-a mail's quote marks.
-"""
+"""The prefix of `docker compose logs` and `kubectl logs --prefix`, also with `--timestamps`; a mail's quote marks."""
 _ENTRY = re.compile(
     r"(?m)^\W{0,3}\d{2,4}[-/:]\d\d[^\n]{0,200}?\b(?:ERROR|WARN|WARNING|INFO|DEBUG|TRACE|FATAL)\b(?!\W{0,20}(?:at\s|Caused\sby))"
 )

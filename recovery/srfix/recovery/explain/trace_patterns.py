@@ -194,10 +194,9 @@ def role_near(text: str, anchor: Anchor) -> Role | None:
 
 
 def connect_task(text: str, anchor: Anchor, topic: Topic | None) -> str | None:
-    """A sentence that says what shows the failure of a Kafka Connect task; None if it is no such task's trace. ksqlDB's
-    server may run connectors in its own process and log, so the nearer frames decide, Connect's or those of Kafka
-    Streams. Connect's converter alone proves nothing, because ksqlDB reads with it too; but then the topic is internal,
-    or there are frames of Kafka Streams.
+    """A sentence that says what shows the failure of a Kafka Connect task; None if it is none. ksqlDB's server may run
+    connectors in its own process and log, so the nearer frames decide. Connect's converter alone proves nothing, as
+    ksqlDB reads with it too; but then the topic is internal, or there are frames of Kafka Streams.
     """
     task = _distance(_CONNECT_TASKS, text, anchor)
     streams = _distance(_STREAMS_FRAMES, text, anchor)

@@ -74,9 +74,8 @@ def newest_bodies(
     context: str = DEFAULT_CONTEXT,
     deadline_s: float | None = None,
 ) -> Mapping[Role, Bodies]:
-    """Decodes the newest live record of each (id, partition): this is quick, and proves nothing for older records. It
-    stops at the deadline, and says what it left unread. `window` follows each key, `context` is the registry context of
-    the ids.
+    """Decodes the newest live record of each (id, partition) until the deadline: quick, and no proof for older ones.
+    `window` follows each key, `context` is the registry context of the ids.
     """
     bodies = {}
     began = time.monotonic()
@@ -120,9 +119,8 @@ def whole_bodies(
     deadline_s: float | None = None,
     on_progress: Callable[[CensusProgress], None] | None = None,
 ) -> Mapping[Role, Bodies]:
-    """Decodes every record that a restore loads. The topic is read once more; the latest record of each key counts, as
-    in the census. Keys whose ids do not come from a schema registry are not decoded. Everything else is as in
-    `newest_bodies`.
+    """Decodes every record that a restore loads, in one more read; the latest of each key counts, as in the census.
+    Keys of `raw_key_ids` are not decoded. Everything else is as in `newest_bodies`.
     """
     bodies = {role: _RoleTally() for role in roles}
     if not bodies:

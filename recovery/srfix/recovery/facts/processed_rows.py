@@ -106,9 +106,8 @@ def _as_texts(row: bytes, record: bytes) -> bool | None:
 
 
 def _says_the_same(row: object, record: object, explained: FilledIn | None, *, may_be_table: bool) -> bool | None:
-    """True if a row holds only values of the record: some of its fields, perhaps in another letter case. If a table's
-    serde may have written the row, values of another type count as the same, and extra fields are allowed if there
-    are also common ones, and if the row's schema has `explained` the extra ones.
+    """True if a row holds only values of the record, perhaps in another letter case. For a table's serde another type
+    counts as the same, and extra fields are allowed that `explained` has, beside common ones.
     """
     if isinstance(row, Mapping) and isinstance(record, Mapping):
         names = {str(name): value for name, value in row.items()}

@@ -152,9 +152,8 @@ class Membership:
     schema: Schema | None
     """Its schema, with the text in the reader's request; None if the registry does not know the id at all."""
     error_code: int | None
-    """40401 or 40403 if it is not registered there, 42201 if the registry does not accept its text as a schema (a
-    reference is missing, or the registry has become stricter since); the reader fails on that too. None if it is
-    registered.
+    """40401 or 40403 if it is not registered there; 42201 if the registry does not accept its text (any more), on which
+    the reader fails too. None if it is registered.
     """
     answered_id: SchemaId | None
     """The id that the look-up answered with; by content, so it may differ from `schema_id`. In a named context the reader
@@ -185,9 +184,8 @@ class RoleFacts:
     row_memberships: Mapping[SchemaId, Membership] = field(default_factory=dict)
     """The same for ids that rows on disk carry, but no record in the log; empty if no rows were read."""
     source_memberships: Mapping[SchemaId, Membership] = field(default_factory=dict)
-    """For each id that a restore loads, whether its schema is registered under the source topic's own subject of this
-    role. Kafka Streams 2.7 asks that subject, and a dual-subject reader asks it second. Empty while the source is
-    undecided.
+    """For each id that a restore loads, whether the source topic's own subject holds it: Kafka Streams 2.7 asks that,
+    and a dual-subject reader asks it second. Empty while the source is undecided.
     """
 
     def membership(self, schema_id: SchemaId) -> Membership:
@@ -244,9 +242,8 @@ class StoreFacts:
         return KeyAsymmetry(topic_ids=tuple(carried), reader_id=max(written)) if written else difference
 
     def _key_ids_put(self) -> frozenset[SchemaId]:
-        """The ids in keys on disk that no record's key carries, if the topic has lost no key: then a serde put them
-        there. From Kafka Streams 2.7 on nothing else shows them, because the key serde registers under the source's own
-        subject.
+        """The ids in keys on disk that no record carries, if the topic has lost no key: a serde put them there. From
+        2.7 on nothing else shows them, as the key serde registers under the source's own subject.
         """
         if self.rows is None or self.census is None or self.census.is_partial:
             return frozenset()

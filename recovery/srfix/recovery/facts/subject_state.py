@@ -86,9 +86,7 @@ def version_at(registry: ReadableRegistry, subject: str, number: int, *, deleted
 
 
 def look_up(registry: ReadableRegistry, subject: str, schema: Schema) -> SchemaVersion | None:
-    """The answer to a look-up by content, like the failing reader's; None if nothing is found. Because of an alias or a
-    context, the answer may name another subject; `held_version` does not accept such an answer.
-    """
+    """The answer to a look-up by content, like the failing reader's; it may name another subject, unlike the next."""
     try:
         return registry.lookup(subject, schema, deleted=True)
     except (SubjectNotFoundError, SchemaNotFoundError):

@@ -38,12 +38,10 @@ class TableSource:
 
 
 def table_sources(topology: Topology) -> tuple[TableSource, ...]:
-    """The stores that may restore from a source topic, by store and topic.
-
-    Conclusive: a global store, and the store of a processor `KTABLE-SOURCE-…` directly behind a source of one topic.
-    The name of a processor that a person named does not show what the processor is. So the evidence is strong if the
-    source is called `<processor>-source`, as `table(topic, Consumed.as(name))` calls it; it is weak if a person named
-    both, as in `addReadOnlyStateStore`. Any other store is no table.
+    """The stores that may restore from a source topic, by store and topic. Conclusive: a global store, and the store of
+    a processor `KTABLE-SOURCE-…` directly behind a source of one topic. Behind a processor that a person named: strong
+    if the source is called `<processor>-source`, as by `table(topic, Consumed.as(name))`; weak if a person named both,
+    as in `addReadOnlyStateStore`.
     """
     sources = {
         (table.store, table.topic): table

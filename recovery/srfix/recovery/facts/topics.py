@@ -192,9 +192,8 @@ class TopicQuestion:
         return FixedSubject(key=named, value=named)
 
     def subject_of(self, role: Role) -> Subject:
-        """The one subject of keys or values, by the topic's name, or as a person named it. For keys, `--subject
-        users-value` means `users-key`, because a copied topic's two subjects are renamed in the same way. A subject of
-        another form is for the values.
+        """The one subject of keys or values, by the topic's name, or as a person named it. For keys `--subject
+        users-value` means `users-key`: a copied topic's two subjects are renamed alike. Another form is for values.
         """
         if self.subject is None:
             return subject_for(self.topic, role)

@@ -100,10 +100,8 @@ _MOST_ASKED = 200
 
 
 def standing_of(registry: ReadableRegistry, schema: Schema) -> Standing:
-    """Every version with this content, soft-deleted ones too.
-
-    The listing's texts are compared as JSON, because registries change the blanks of a text (and Karapace the order of
-    keys). A text that seems to be the same is then looked up by content, because the registry decides.
+    """Every version with this content, soft-deleted ones too. The listing's texts are compared as JSON, because
+    registries change a text's blanks (Karapace the order of keys); then a look-up by content decides.
     """
     wanted = _canonical(schema.text)
     try:
@@ -133,9 +131,8 @@ def standing_of(registry: ReadableRegistry, schema: Schema) -> Standing:
 
 
 def acceptance_of(registry: ReadableRegistry, subject: str, schema: Schema) -> Acceptance:
-    """Whether a subject would accept a schema, by its mode and by the registry's compatibility check. Without a live
-    version there is nothing to compare with. The subject always accepts content that it holds live (without a new
-    version).
+    """Whether a subject would accept a schema, by its mode and, beside a live version, the registry's compatibility
+    check. It always accepts content that it holds live (without a new version).
     """
     version = held_version(registry, subject, schema)
     if version is not None and version.version not in version_numbers(registry, subject):

@@ -210,8 +210,7 @@ def _want(facts: StoreFacts, pair: AllowedPair, survey: Survey, carried: Collect
 
 def _standing(pair: AllowedPair, state: SubjectState) -> Callable[[list[SchemaId]], Withheld | Deferred] | None:
     """Why srfix must not write to the subject in its present state; None if it may. A level that another instance has
-    relaxed must not count as the subject's own: because of it, srfix would leave new versions live, and would "put
-    back" the relaxed level.
+    relaxed is not its own: srfix would leave new versions live, and "put back" the relaxed level.
     """
     if is_relaxed(pair, state.config):
         why = (
