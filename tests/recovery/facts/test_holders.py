@@ -5,7 +5,7 @@ from __future__ import annotations
 from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.cluster.topic_lookup import near_names
-from srfix.recovery.facts.holders import Holder, find_holders, list_holders
+from srfix.recovery.facts.refusals import Holder, find_holders, list_holders
 from srfix.serde import RegistryClient, Schema, Subject
 from srfix.serde.wire import SchemaId
 

@@ -28,7 +28,7 @@ from srfix.serde.subjects.names import DEFAULT_CONTEXT
 
 if TYPE_CHECKING:
     from srfix.recovery.checks.topic_findings import TopicRequest
-    from srfix.recovery.facts.holders import Holders
+    from srfix.recovery.facts.refusals import Holders
     from srfix.recovery.facts.subject_state import SubjectState
     from srfix.recovery.facts.topics import AskedId
     from srfix.recovery.guard.judged import JudgedStore
@@ -45,7 +45,7 @@ _WORDS_OF_TYPES: Final = {"AVRO": "Avro", "PROTOBUF": "Protobuf"}
 
 def find_of_topic(request: TopicRequest) -> Iterator[TopicFinding]:
     """One finding per subject that the reader asks: ids that it fails on, or for which it does not need the subject."""
-    from srfix.recovery.facts.holders import find_holders
+    from srfix.recovery.facts.refusals import find_holders
 
     by_subject: dict[Subject, list[AskedId]] = {}
     for asked_id in request.answer.ids:

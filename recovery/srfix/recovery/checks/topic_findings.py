@@ -18,7 +18,7 @@ from srfix.serde.wire import SchemaId
 if TYPE_CHECKING:
     from srfix.recovery.commands import CommandLine
     from srfix.recovery.facts.bodies import Bodies
-    from srfix.recovery.facts.holders import Holder
+    from srfix.recovery.facts.refusals import Holder
     from srfix.recovery.facts.survey import Survey
     from srfix.recovery.facts.topics import RoleAnswer, TopicAnswers
 

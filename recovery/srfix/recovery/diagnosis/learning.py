@@ -72,7 +72,15 @@ class Counter:
         committed = self._committed(topic, group)
         question = topic, committed, isolation
         if question not in self.counted:
-            self.counted[question] = self._count(topic, committed, isolation)
+            request = CensusRequest(
+                topic=topic,
+                partitions=tuple(range(self.survey.topics()[topic])),
+                committed=None if committed is None else dict(enumerate(committed)),
+                isolation=isolation,
+                deadline_s=self.deadline_s,
+                max_records=self.max_records,
+            )
+            self.counted[question] = self.engine.count(request, on_progress=self.on_progress)
         return self.counted[question]
 
     def _committed(self, topic: Topic, group: str | None) -> _Committed:
@@ -83,48 +91,33 @@ class Counter:
         return tuple(commits.get((topic, partition)) for partition in range(self.survey.topics()[topic]))
 
     def bodies(self, group: str | None, roles: tuple[Role, ...], keys: KeyRole, context: str) -> Mapping[Role, Bodies]:
-        topic, isolation = keys.census.topic, keys.census.isolation
-        raw_key_ids = frozenset(self(topic, group, isolation).ids(Role.KEY)) - frozenset(keys.census.ids(Role.KEY))
+        census, survey = keys.census, self.survey
+        topic, isolation = census.topic, census.isolation
+        raw_key_ids = frozenset(self(topic, group, isolation).ids(Role.KEY)) - frozenset(census.ids(Role.KEY))
         question = topic, self._committed(topic, group), isolation, roles, keys.window, raw_key_ids, context
-        if question not in self.decoded:
-            self.decoded[question] = self._decode(keys.census, roles, keys.window, raw_key_ids, context)
-        return self.decoded[question]
-
-    def _decode(
-        self,
-        census: Census,
-        roles: tuple[Role, ...],
-        window: WindowKind | None,
-        raw_key_ids: frozenset[SchemaId],
-        context: str,
-    ) -> Mapping[Role, Bodies]:
-        cluster, registry = self.survey.cluster, self.survey.registry
-        if not self.decode_values:
-            return newest_bodies(
-                cluster, registry, census, roles, window=window, context=context, deadline_s=self.deadline_s
+        if question not in self.decoded and self.decode_values:
+            self.decoded[question] = whole_bodies(
+                survey.cluster,
+                survey.registry,
+                census,
+                roles,
+                window=keys.window,
+                raw_key_ids=raw_key_ids,
+                context=context,
+                deadline_s=self.deadline_s,
+                on_progress=self.on_progress,
             )
-        return whole_bodies(
-            cluster,
-            registry,
-            census,
-            roles,
-            window=window,
-            raw_key_ids=raw_key_ids,
-            context=context,
-            deadline_s=self.deadline_s,
-            on_progress=self.on_progress,
-        )
-
-    def _count(self, topic: Topic, committed: _Committed, isolation: Isolation) -> Census:
-        request = CensusRequest(
-            topic=topic,
-            partitions=tuple(range(self.survey.topics()[topic])),
-            committed=None if committed is None else dict(enumerate(committed)),
-            isolation=isolation,
-            deadline_s=self.deadline_s,
-            max_records=self.max_records,
-        )
-        return self.engine.count(request, on_progress=self.on_progress)
+        elif question not in self.decoded:
+            self.decoded[question] = newest_bodies(
+                survey.cluster,
+                survey.registry,
+                census,
+                roles,
+                window=keys.window,
+                context=context,
+                deadline_s=self.deadline_s,
+            )
+        return self.decoded[question]
 
 
 def learn(

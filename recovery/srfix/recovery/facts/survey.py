@@ -13,8 +13,8 @@ from srfix.recovery.cluster.answers import Commit, GroupState, TopicConfigs
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.facts import isolation
-from srfix.recovery.facts.holders import Holder, list_holders
 from srfix.recovery.facts.isolation import RestoreIsolation
+from srfix.recovery.facts.refusals import Holder, list_holders
 from srfix.recovery.facts.stores import Membership, SuspectStore
 from srfix.recovery.facts.subject_state import SubjectState, read_subject_state, version_at, version_numbers
 from srfix.recovery.facts.supplied import Supplied

@@ -21,7 +21,7 @@ from srfix.recovery.cluster.cluster import Cluster, GroupListing
 from srfix.recovery.commands import CommandLine
 from srfix.recovery.documents import Count, DatedDocument, Id, NotLookedAt, Part
 from srfix.recovery.facts.applications import orphans
-from srfix.recovery.facts.holders import list_holders
+from srfix.recovery.facts.refusals import list_holders
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Skipped
 from srfix.recovery.internal_topics import (

@@ -11,7 +11,7 @@ from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.cluster.topic_lookup import partitions_of
 from srfix.recovery.documents import Count, DatedDocument, Id, NotLookedAt, Part
-from srfix.recovery.facts.holders import Holders, find_holders
+from srfix.recovery.facts.refusals import Holders, find_holders
 from srfix.recovery.findings import Skipped
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import RegistryError

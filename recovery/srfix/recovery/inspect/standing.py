@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from msgspec import field
 
 from srfix.recovery.documents import Id, Part, VersionedDocument
-from srfix.recovery.facts.holders import Holder
-from srfix.recovery.facts.refusals import WRITABLE_MODES
+from srfix.recovery.facts.refusals import WRITABLE_MODES, Holder
 from srfix.recovery.facts.subject_state import held_version, version_numbers
 from srfix.recovery.internal_topics import recognise
 from srfix.recovery.registry import ReadableRegistry

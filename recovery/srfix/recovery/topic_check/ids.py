@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 from uuid import UUID
 
 from srfix.recovery.census.interface import Census, IdCount, PartitionCensus, RoleCensus
@@ -37,14 +37,6 @@ from srfix.serde.subjects.strategies import subject_of
 from srfix.serde.wire import SchemaId, parse
 
 
-@runtime_checkable
-class _GuidIds(Protocol):
-    """A registry that has ids for GUIDs (Confluent 8.0 on)."""
-
-    def ids_of_guid(self, guid: str) -> Mapping[str, SchemaId]:
-        """The id of a GUID's content, in each context."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuidsFound:
     census: Census
@@ -67,7 +59,8 @@ def resolve_guids(
     """Reads the GUIDs until the deadline, also those of aborted transactions, and asks for the id of each."""
     if not any(partition.of(role).guids for partition in census.partitions):
         return GuidsFound(census=census, by_id={})
-    if not isinstance(registry, _GuidIds):
+    ids_of_guid = getattr(registry, "ids_of_guid", None)  # Confluent 8.0 on: the id of a GUID's content, by context
+    if ids_of_guid is None:
         return GuidsFound(census=census, by_id={}, unread="this registry client cannot look up GUIDs")
     counted: dict[int, Mapping[UUID, IdCount]] = {}
     unread = None
@@ -82,7 +75,7 @@ def resolve_guids(
     unknown: list[UUID] = []
     for guid in sorted({guid for guids in counted.values() for guid in guids}):
         try:
-            schema_id = registry.ids_of_guid(str(guid)).get(context)
+            schema_id = ids_of_guid(str(guid)).get(context)
         except SchemaNotFoundError:
             schema_id = None
         except EndpointNotSupportedError:

@@ -1,3 +1,1 @@
-"""Looks again and again for new schemas, finds out what is missing for them, and registers what a signed-off plan
-allows.
-"""
+"""Looks again and again for new schemas, and registers what is missing where a signed-off plan allows it."""

@@ -166,9 +166,10 @@ def attend(
     if not rest:
         return
     ids = sorted(rest)
-    standing = _standing(pair, want.role.state)
-    if standing is not None:
-        yield standing(ids)
+    obstacle = _obstacle(pair, want.role.state)
+    if obstacle is not None:
+        kind, why = obstacle
+        yield kind(subject=pair.subject, schema_ids=tuple(ids), why=why)
         return
     plan = plan_wants(
         [replace(want, missing=tuple(rest[i] for i in ids))],
@@ -208,22 +209,19 @@ def _want(facts: StoreFacts, pair: AllowedPair, survey: Survey, carried: Collect
     return want_of_phantom(replace(facts, roles={**facts.roles, pair.role: role}), role, request)
 
 
-def _standing(pair: AllowedPair, state: SubjectState) -> Callable[[list[SchemaId]], Withheld | Deferred] | None:
+def _obstacle(pair: AllowedPair, state: SubjectState) -> tuple[type[Withheld | Deferred], str] | None:
     """Why srfix must not write to the subject in its present state; None if it may. A level that another instance has
     relaxed is not its own: srfix would leave new versions live, and "put back" the relaxed level.
     """
     if is_relaxed(pair, state.config):
-        why = (
+        return Deferred, (
             f"its compatibility is {RELAXED} now, and was not when the plan was signed off, so another repair is "
             "changing it"
         )
-        return lambda ids: Deferred(subject=pair.subject, schema_ids=tuple(ids), why=why)
-    if state.config != pair.config:
-        why = "its own configuration has changed since the plan was signed off; make a new plan and have that signed"
-        return lambda ids: _withheld(pair, ids, why)
-    if state.mode != pair.mode:
-        why = "its own mode has changed since the plan was signed off; make a new plan and have that signed"
-        return lambda ids: _withheld(pair, ids, why)
+    changed = "configuration" if state.config != pair.config else "mode" if state.mode != pair.mode else None
+    if changed is not None:
+        why = f"its own {changed} has changed since the plan was signed off; make a new plan and have that signed"
+        return Withheld, why
     return None
 
 

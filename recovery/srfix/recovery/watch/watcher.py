@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from srfix.recovery.census.interface import Census
 from srfix.recovery.clock import now
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.diagnosis.examination import Examination
@@ -332,26 +333,16 @@ class Watcher:
         return None
 
     def _source_subjects(self) -> tuple[Subject, ...]:
-        subjects = {
-            source.subject: None
-            for facts in self._facts
-            for role in facts.roles
-            if (source := facts.source_of(role)) is not None
-        }
-        return tuple(subjects)
+        sources = (facts.source_of(role) for facts in self._facts for role in facts.roles)
+        return tuple(dict.fromkeys(source.subject for source in sources if source is not None))
 
     @staticmethod
     def _tails_of(stores: tuple[StoreFacts, ...]) -> dict[Topic, TailedTopic]:
-        of_topic: dict[Topic, list[StoreFacts]] = {}
+        of_topics: dict[Topic, tuple[Census, set[Role]]] = {}
         for facts in stores:
             if facts.census is not None:
-                of_topic.setdefault(facts.census.topic, []).append(facts)
-        tails: dict[Topic, TailedTopic] = {}
-        for topic, several in of_topic.items():
-            census = several[0].census
-            if census is not None:
-                tails[topic] = TailedTopic.after(census, {role for facts in several for role in facts.roles})
-        return tails
+                of_topics.setdefault(facts.census.topic, (facts.census, set()))[1].update(facts.roles)
+        return {topic: TailedTopic.after(census, roles) for topic, (census, roles) in of_topics.items()}
 
     def _shape_of(self, survey: Survey) -> Mapping[str, frozenset[object]]:
         """What in the listings decides the candidates, and how many partitions the sources have."""

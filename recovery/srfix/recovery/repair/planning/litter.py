@@ -9,7 +9,7 @@ from srfix.recovery.actions.actions import DeleteVersion
 from srfix.recovery.census.interface import CensusEngine, CensusRequest
 from srfix.recovery.checks.srf009 import CODE as LITTER
 from srfix.recovery.diagnosis.examination import Examination
-from srfix.recovery.facts.holders import list_holders
+from srfix.recovery.facts.refusals import list_holders
 from srfix.recovery.facts.subject_state import SubjectState, read_subject_state
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Finding

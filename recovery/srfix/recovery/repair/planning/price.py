@@ -8,7 +8,7 @@ from srfix.recovery.actions.actions import Action
 from srfix.recovery.checks import srf016
 from srfix.recovery.checks.interface import Owner, Width
 from srfix.recovery.errors import PlanError
-from srfix.recovery.facts.holders import list_holders
+from srfix.recovery.facts.refusals import list_holders
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.facts.topics import TopicFacts
 from srfix.recovery.ids_in_words import counted, enumerated
