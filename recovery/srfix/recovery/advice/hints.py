@@ -189,7 +189,6 @@ def with_hints(context: CheckContext, hints: Iterable[Hint]) -> CheckContext:
 def circumstances_of(
     application: str, stores: Iterable[KnownStore], context: CheckContext, hints: Iterable[Hint], survey: Survey
 ) -> Circumstances:
-    """What is known of an application, by the hints on each of its stores."""
     of_all = tuple(hints)
     oldest = newest = context.streams_version
     if context.streams_version is None:

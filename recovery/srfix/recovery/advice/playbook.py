@@ -50,7 +50,6 @@ def _named(facts: Circumstances, lines: Iterable[str], among: Sequence[Circumsta
 def upon_verification(
     facts: Circumstances, outcome: Verified, *, command_line: CommandLine | None = None
 ) -> Iterator[str]:
-    """What to do for one application after its repair was verified; srfix has just asked for its group."""
     command_line = command_line or CommandLine()
     match outcome:
         case Verified.HOLDS:

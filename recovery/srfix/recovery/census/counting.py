@@ -55,7 +55,6 @@ class Columns:
     """The ids or marks that all records share; None if they share none, or are of several partitions."""
 
     def part(self, start: int, stop: int) -> Columns:
-        """Some of the records, with a list of ids for each column."""
         key_ids, value_ids = self.key_ids, self.value_ids
         if self.alike is not None:
             key_ids = [self.alike.key_id] * len(self.keys)

@@ -47,7 +47,6 @@ class ProcessCensus:
         return f"ProcessCensus({self._alone!r}, processes={self._processes})"
 
     def count(self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None) -> Census:
-        """Reads every partition from its start to the end it had when its process began to read."""
         if self._processes == 1 or len(request.partitions) < 2 or request.max_records is not None:
             return self._alone.count(request, on_progress=on_progress)
         began = time.monotonic()

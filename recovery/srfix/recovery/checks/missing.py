@@ -98,7 +98,6 @@ def explain_missing(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault,
 
 
 def what_it_restores(facts: StoreFacts, faults: tuple[IdAtFault, ...]) -> str:
-    """From which topic the store restores, and which ids are at fault; for a store whose source is decided."""
     store, topic = facts.store, facts.source.topic if facts.source is not None else None
     return (
         f"Store {store.name} of application {store.application} has no changelog topic of its own: it restores the "
@@ -169,7 +168,6 @@ def _what_happens(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, .
 
 
 def why_nothing_fails(role: RoleFacts, context: CheckContext) -> str:
-    """Why nothing fails although ids are missing, in a sentence; for a finding that is a note."""
     why = (
         f"a {context.reader.value} reader can read the rows without the versions under this subject"
         if context.does_without(role.subject)
@@ -179,7 +177,6 @@ def why_nothing_fails(role: RoleFacts, context: CheckContext) -> str:
 
 
 def nothing_to_do(context: CheckContext, *options: str) -> str:
-    """What to do about such ids, with the options of a plan."""
     command = context.command_line.quoted("plan", *options, "-o", "plan.json")
     return f"Nothing to do as long as this reader stays. To register the ids nevertheless: {command}."
 
@@ -200,7 +197,6 @@ def _condition(role: RoleFacts, context: CheckContext) -> str:
 
 
 def failing_read(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext) -> str:
-    """A clause on the rows after a restore, with the reader's message."""
     named = context.registry.context_of(role.subject)
     after = (
         "rows with these ids cannot be read"

@@ -154,7 +154,6 @@ def is_certain_role(facts: StoreFacts, role: RoleFacts) -> bool:
 
 
 def make_certain(facts: StoreFacts, context: CheckContext) -> str:
-    """How to make the source certain, in a sentence with the command to run after that."""
     store = facts.store
     topic = facts.source.topic if facts.source is not None else "TOPIC"
     again = context.command_line.quoted(

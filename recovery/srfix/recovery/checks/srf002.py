@@ -87,7 +87,6 @@ def _next(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
 
 
 def _advise(request: AdviceRequest) -> Iterator[str]:
-    """Advice before the incident happens: that of SRF001, with time left for the repair."""
     from srfix.recovery.advice.playbook import before_repair, prevention
 
     circumstances, command_line = request.circumstances, request.command_line

@@ -26,7 +26,6 @@ CODE = "SRF006"
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per role of a global store with missing ids, where a Kafka Streams before 2.7 may run."""
     if is_of_global_store(facts, context):
         yield from srf001.findings_of(CODE, facts, context)
 

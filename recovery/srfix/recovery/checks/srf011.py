@@ -78,7 +78,6 @@ def known_elsewhere(unknown: Iterable[SchemaId], subject: Subject, context: Chec
 
 
 def _doubt(facts: StoreFacts, role: RoleFacts) -> str:
-    """In words: what the keys that srfix read do not decide; empty for values, and if nothing is undecided."""
     if role.role is not Role.KEY or facts.keys is None or facts.keys.is_certain:
         return ""
     return (

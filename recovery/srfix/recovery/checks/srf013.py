@@ -168,7 +168,6 @@ def _decode(
 
 
 def _at_fault(undecodable: tuple[UndecodableRows, ...], *, is_partial: bool) -> tuple[IdAtFault, ...]:
-    """The ids before such bodies, with the numbers of only these bodies."""
     return tuple(
         IdAtFault(
             schema_id=schema_id,

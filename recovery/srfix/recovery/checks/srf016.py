@@ -89,7 +89,6 @@ def _explanation(
 
 
 def where_refused(subject: Subject, *, is_global: bool) -> str:
-    """What to do before an upgrade if the source's subject would refuse the first put after it."""
     return (
         f"Before the upgrade, {_ways(is_global=is_global)}. Or let the owner of {subject} set a compatibility that accepts "
         "both schemas. srfix cannot help by registering the schema first: once that version is soft-deleted, the put "
@@ -124,7 +123,6 @@ def _next(facts: StoreFacts, put: NextPut, refusal: str | None, untold: str | No
 
 
 def foretell(prospect: Prospect) -> Iterator[Foretold]:
-    """Whether the source topic's subject accepts the schema that the first put after an upgrade registers there."""
     judged, crosses = prospect.judged, prospect.turns_to_the_source
     # If nothing is registered, there is nothing that a subject could refuse or accept.
     if crosses is Certainty.EXCLUDED or judged.assumed.no_auto_register or judged.is_dual:

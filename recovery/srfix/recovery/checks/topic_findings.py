@@ -145,7 +145,6 @@ class TopicRequest:
 def origin_of(
     topic: Topic, role: Role, holders: Iterable[Holder], records: Mapping[SchemaId, str | None], asked: Subject
 ) -> TopicOrigin:
-    """Decides it, by the names of the records of the ids that the subject which is asked lacks."""
     live: dict[Subject, set[SchemaId]] = {}
     for holder in holders:
         if not holder.deleted and holder.subject != asked:

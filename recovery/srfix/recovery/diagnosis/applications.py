@@ -170,7 +170,6 @@ class LookedInto:
     refused: list[Topic] = field(default_factory=list)
     partial: list[Topic] = field(default_factory=list)
     wrapped: list[Topic] = field(default_factory=list)
-    """The topics whose rows Kafka Streams wraps in a format of its own."""
     unowned: list[Topic] = field(default_factory=list)
     command: str = ""
 

@@ -47,7 +47,6 @@ class Candidates:
     listed: frozenset[str]
     is_listed_whole: bool
     skipped: tuple[Skipped, ...]
-    """Subjects that belong to no store that restores from a topic, and questions that the broker refused."""
 
 
 def find_candidates(
@@ -144,7 +143,6 @@ def _is_changelog(topic: Topic) -> bool:
 
 
 def _all_splits(survey: Survey) -> Iterator[SuspectStore]:
-    """Every way to split the name of every changelog that does not exist into application and store."""
     for context, topic in _changelogs_without_topic(survey, None, []):
         yield from _splits(topic, context, None, None)
 

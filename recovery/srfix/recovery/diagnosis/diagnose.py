@@ -361,7 +361,6 @@ def _have_changelogs(survey: Survey, application: str) -> bool:
 
 
 def _without_application(survey: Survey, verdict: Verdict, command_line: CommandLine) -> Skipped:
-    """Why no application was found; a group that srfix may not ask proves nothing."""
     for split in verdict.suspect.splits:
         if split.application in verdict.unproven:
             refused = _refused(survey, split)

@@ -182,7 +182,6 @@ def advice_on(
     observations: tuple[Observation, ...],
     command_line: CommandLine,
 ) -> ApplicationAdvice:
-    """The advice on one application, by those of the findings that are its own."""
     own = [finding for finding in findings if finding.application == circumstances.application]
     return ApplicationAdvice(
         application=circumstances.application,
@@ -212,7 +211,6 @@ def _rules(checks: Sequence[Check], serious: Collection[str]) -> Rules:
 
 
 def _upon_notes(circumstances: Circumstances, checks: Sequence[Check], findings: Collection[Finding]) -> Iterator[str]:
-    """The advice if nothing is broken: that of the last check that has such advice."""
     if any(fault.is_partial for finding in findings for fault in finding.schema_ids):
         yield (
             "srfix found nothing broken in the records that it read, but the topic was not read to its end. Before "

@@ -232,7 +232,6 @@ def _of_cluster(
     assumed: Assumed,
     skipped: list[Skipped],
 ) -> Iterator[GuardedStore]:
-    """The stores without a changelog topic whose source is, or may be, that topic; found in the same way as by diagnose."""
     survey = sight.survey
     if survey is None:
         raise UsageError(

@@ -128,7 +128,6 @@ def learn(
     evidence: tuple[Evidence, ...],
     streams: StreamsVersion | None = None,
 ) -> StoreFacts:
-    """The facts of a store that restores from a topic; `streams` decides what the numbers in checkpoints mean."""
     group = None if is_global(survey, suspect, topic) else suspect.application
     census = counter(topic, group, survey.restore_isolation(suspect.application).isolation)
     states = _states(survey, suspect, census)

@@ -69,7 +69,6 @@ def of_examined(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
 
 
 def _not_told(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
-    """Ids that are missing under subjects, while nothing shows that a reader asks these subjects."""
     store, source = facts.store, facts.source
     roles = [role for role in facts.roles.values() if missing_ids(facts, role)]
     if source is None or not roles or context.does_without(roles[0].subject) or not is_untold(facts, context):
@@ -102,7 +101,6 @@ def whether_another_wrote(store: SuspectStore, seen: str, command_line: CommandL
 
 
 def _rows_not_read(facts: StoreFacts) -> Iterator[Skipped]:
-    """Rows of the given state directories that were not read: they may carry ids that the registry has lost (SRF014)."""
     store, rows = facts.store, facts.rows
     what = f"rows of {store.in_words} on disk"
     if facts.rows_not_read is not None:
@@ -122,7 +120,6 @@ def _rows_not_read(facts: StoreFacts) -> Iterator[Skipped]:
 
 
 def _not_compared(facts: StoreFacts) -> Iterator[Skipped]:
-    """Rows of a global store that may come from a processor: a restore before 3.8 bypasses the processor."""
     store, processed = facts.store, facts.processed
     if (
         processed is None
@@ -147,7 +144,6 @@ def _not_compared(facts: StoreFacts) -> Iterator[Skipped]:
 
 
 def _not_decoded(topic: Topic, role: Role, bodies: Bodies, store: SuspectStore) -> Iterator[Skipped]:
-    """Rows that were not decoded; they could hide a finding if the person asked for all rows."""
     what = f"bodies of the {role.value}s of topic {topic}"
     if bodies.newest_only and bodies.decoded < bodies.live_keys:
         yield store.skipped(
@@ -162,7 +158,6 @@ def _not_decoded(topic: Topic, role: Role, bodies: Bodies, store: SuspectStore) 
 
 
 def isolation(application: str, restore_isolation: RestoreIsolation) -> Iterator[Skipped]:
-    """Whether a restore reads records of aborted transactions, if this may make a difference and nothing shows it."""
     if restore_isolation.weight is None and restore_isolation.detail is not None:
         # The extra records in the count can only make more ids seem restored.
         yield Skipped(

@@ -134,7 +134,6 @@ def of_another(verdict: Verdict, application: str | None, command_line: CommandL
 
 
 def hidden(suspect: Suspect, command_line: CommandLine) -> Skipped:
-    """The store's changelog may exist after all, as a topic that this user may not see."""
     query = ksqldb_query(suspect.changelog)
     split = next(
         (possible for possible in suspect.splits if query and possible.application == query.application),

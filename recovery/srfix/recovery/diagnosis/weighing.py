@@ -341,7 +341,6 @@ def _unread_without_subject(split: SuspectStore, survey: Survey) -> list[Topic]:
 
 
 def _named_otherwise(split: SuspectStore, by_topic: Mapping[Topic, list[Evidence]]) -> None:
-    """If the store is named after some of the topics, adds this as evidence against every other topic."""
     named = {topic for topic, pieces in by_topic.items() if _says(pieces, names_and_offsets.NAME)}
     others = ", ".join(sorted(named))
     for topic, pieces in by_topic.items():

@@ -81,7 +81,6 @@ class Applications:
         return generation is not None and generation.oldest is not None
 
     def is_plain(self, name: str) -> bool:
-        """True if a group has members, and shows no more than plain consumers do."""
         return any(piece.kind == rules.PLAIN_GROUP.kind for piece in self.evidence(name))
 
     def of_name(self, changelog: Topic, name: str) -> Iterator[Evidence]:

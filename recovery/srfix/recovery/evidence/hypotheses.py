@@ -75,7 +75,6 @@ class Hypothesis:
 class Verdict:
     suspect: Suspect
     applications: Mapping[str, tuple[Evidence, ...]]
-    """The evidence for and against the application of each split."""
     established: tuple[SuspectStore, ...]
     """The splits whose application certainly exists, likeliest first; empty if there is no such application."""
     unproven: tuple[str, ...]
@@ -96,7 +95,6 @@ class Verdict:
 
     @property
     def store(self) -> SuspectStore:
-        """The likeliest store, with the other applications that its name allows."""
         chosen = self.chosen.store if self.chosen is not None else self.ranked[0].store if self.ranked else None
         store = chosen or (self.established or self.suspect.splits)[0]
         other_stores = tuple(

@@ -57,8 +57,6 @@ def by_name_of_gone(store: SuspectStore, survey: Survey, gone: tuple[Topic, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Names:
-    """Topics by the parts of their names that a store's name may contain."""
-
     whole: Mapping[str, Collection[Topic]]
     """By their names, in the form in which names are compared."""
     first_words: Mapping[str, Collection[Topic]]

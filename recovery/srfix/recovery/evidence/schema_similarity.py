@@ -52,7 +52,6 @@ _MOST_OLDER: Final = 20
 
 
 def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
-    """Yields evidence from the subjects of all existing topics, without the application's own internal ones."""
     internal = internal_of(store, survey)
     if internal is None:
         return
@@ -121,7 +120,6 @@ def _with_fewer_records(store: SuspectStore, topics: Collection[Topic], survey: 
 
 
 def against(store: SuspectStore, topics: Iterable[Topic], survey: Survey) -> Iterator[Evidence]:
-    """Evidence against each of these topics whose latest schema has no field in common with the store's schema."""
     internal = internal_of(store, survey)
     if internal is None or internal.role is Role.KEY:
         return

@@ -89,7 +89,6 @@ class ApplicationFacts:
         return self.schema_ids.get(subject.subject, ())
 
     def name_of(self, subject: TopiclessSubject) -> str:
-        """The store, or whatever follows the application in the topic's name."""
         parsed = parse(subject.topic, application=self.application)
         return subject.topic if parsed is None else parsed.name
 
@@ -241,7 +240,6 @@ class ChangelogFacts:
     other_splits: tuple[str, ...] = ()
     """Other stores that the topic's name allows, as `application/store`."""
     census: Census
-    """The census of the topic up to its end, as a restore reads it."""
     lost: tuple[LostIds, ...]
 
 

@@ -50,13 +50,11 @@ class Bodies:
     undecodable: tuple[UndecodableRows, ...]
     """By partition and id."""
     decoded: int
-    """Live keys whose record was decoded, or found not to decode."""
     live_keys: int
     """Live keys that carry an id which the registry knows, as the census counted them."""
     newest_only: bool
     """True if only the newest live record of each (id, partition) was to be decoded."""
     left_out: tuple[str, ...] = ()
-    """Records that should have been decoded and were not, with the reason."""
 
     @property
     def is_whole(self) -> bool:

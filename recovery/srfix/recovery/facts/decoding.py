@@ -292,7 +292,6 @@ def record_document(record: DecodedRecord) -> Record:
 
 
 def decoding_errors(record: DecodedRecord) -> list[DecodingError]:
-    """Why the key or the value was not decoded; nothing for a role that was decoded, or that was not asked for."""
     return [
         DecodingError(role=role, kind=type(part.error).__name__, message=part.error.message)
         for role, part in ((Role.KEY, record.key), (Role.VALUE, record.value))

@@ -256,8 +256,6 @@ def _without(keys: RoleCensus, ids: frozenset[SchemaId]) -> RoleCensus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyAsymmetry:
-    """The reader writes one id, but the topic's keys carry other ids, alone or besides that id."""
-
     topic_ids: tuple[SchemaId, ...]
     reader_id: SchemaId | None
     """The id under which the reader serialises the keys that it looks up and writes; None if srfix does not know which."""

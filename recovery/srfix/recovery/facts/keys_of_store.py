@@ -31,7 +31,6 @@ from srfix.serde.wire_peek import SchemaIdPeek, peek_headers
 def keys_of_store(
     survey: Survey, store: SuspectStore, topic: Topic, census: Census, phantoms: Mapping[Role, SubjectState]
 ) -> KeyRole:
-    """Decides it for a store; reads some keys of its source topic if a census peeked ids in them."""
     phantom, subject = phantoms[Role.KEY], store.source_subject(topic, Role.KEY)
     nothing = SubjectState(subject=subject, versions=(), config=None, mode=None)
     if not phantom.versions and phantoms[Role.VALUE].versions:
@@ -44,7 +43,6 @@ def keys_of_store(
 
 
 def keys_under(survey: Survey, census: Census, phantom: SubjectState, source: SubjectState, *, context: str) -> KeyRole:
-    """Decides it for keys that begin like framed ones: reads some, and looks at the subject that the reader asks."""
     sample = sample_keys(
         survey.cluster,
         census,

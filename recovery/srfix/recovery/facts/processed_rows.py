@@ -86,7 +86,6 @@ class Comparing:
 
 
 def _json(payload: bytes) -> object | None:
-    """The object or list in a payload of JSON; None if it is none."""
     if payload[:1] not in (b"{", b"["):
         return None
     try:
@@ -162,7 +161,6 @@ class FilledIn:
     """Every named type of the schema, by the name that refers to it."""
 
     def within(self, name: str) -> FilledIn | None:
-        """The same for the record in a field; None if the field does not have exactly one record type."""
         return _of(self._fields.get(name, {}).get("type"), self._named)
 
     def explains(self, name: str, value: object) -> bool | None:
@@ -290,7 +288,6 @@ def compare_rows(
 
 
 def _is_one_of(records: Iterable[RawRecord], row: StoredValue, comparing: Comparing) -> bool | None:
-    """True if a row has the same content as one of these records; None if srfix does not know."""
     verdicts = [comparing.is_same(row, record) for record in records]
     return True if True in verdicts else None if None in verdicts else False
 

@@ -118,7 +118,6 @@ class SuspectStore:
     def skipped(
         self, reason: str, *, what: str | None = None, role: Role | None = None, could_hide: bool = True
     ) -> Skipped:
-        """The store (or `what`) as something that was not looked at; for one role, or for both."""
         subjects = self.subjects if role is None else (self.subject(role),)
         return Skipped(what=what or self.in_words, reason=reason, could_hide=could_hide, subjects=subjects)
 
@@ -265,7 +264,6 @@ class StoreFacts:
         registered_ids: tuple[SchemaId, ...] | None = None,
         repairable: bool = False,
     ) -> Finding:
-        """A finding about this store: about its phantom subject and the versions there, if no other subject is given."""
         role_facts = self.roles.get(role)
         return Finding(
             code=code,
@@ -294,7 +292,6 @@ def marks_in(text: str) -> frozenset[str]:
 
 
 def own_versions(role: RoleFacts, known_under: Subject, membership: AskMembership) -> tuple[VersionState, ...]:
-    """The versions under a phantom subject that the application registered; `known_under` is the source's own."""
     copies = set(role.memberships)
     copies |= {m.answered_id for m in role.memberships.values() if m.answered_id is not None}
     if known_under != role.subject:

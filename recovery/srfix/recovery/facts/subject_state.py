@@ -70,7 +70,6 @@ class SubjectState:
 
 
 def version_numbers(registry: ReadableRegistry, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
-    """A subject's version numbers; with `deleted`, soft-deleted ones too; empty if there is no such subject."""
     try:
         return registry.versions(subject, deleted=deleted)
     except SubjectNotFoundError:

@@ -227,7 +227,6 @@ class Trouble(Enum):
     NO_LATEST = "no live latest version"
     """The subject has no live version, or none with the metadata that the reader asks for."""
     LATEST_CANNOT_READ = "the latest version cannot read it"
-    """The subject's latest version cannot read records that were written under the id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -116,7 +116,6 @@ class Optimization:
 
     @property
     def reuses_source_topics(self) -> bool | None:
-        """Whether a table's source topic serves as its changelog; None if nobody gave the setting."""
         return None if self.values is None else bool({ALL, REUSE} & set(self.values))
 
     def __str__(self) -> str:

@@ -37,7 +37,6 @@ def pseudo_topics(supplied: Supplied) -> Iterator[PseudoTopic]:
 
 
 def without_topology(supplied: Supplied) -> Iterator[Skipped]:
-    """Facts that ksqlDB did not give, and topologies whose application nobody named."""
     for topology in supplied.topologies:
         if topology.application is None:
             yield Skipped(

@@ -109,7 +109,6 @@ def list_internal_subjects(
     application: str | None = None,
     command_line: CommandLine | None = None,
 ) -> InternalSubjects:
-    """Lists subjects, topics and groups, and classifies; with an application, only its subjects. Read-only."""
     topics = cluster.topics()
     listing = cluster.groups()
     every = registry.subjects(deleted=True)

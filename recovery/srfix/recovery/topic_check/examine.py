@@ -200,7 +200,6 @@ class _Look:
         return _Part(answer=answer, census=census, context=judge.context, skipped=tuple(skipped))
 
     def _unlooked(self, answer: RoleAnswer, *, already: bool) -> Iterator[Skipped]:
-        """Why the keys or values say nothing."""
         role = answer.role
         if answer.framed or already:
             for asked_id in answer.ids:

@@ -42,9 +42,7 @@ class AllowedPair:
     source_topic: Topic
     may_stay_live: bool
     may_soft_delete: bool
-    """True if the plan soft-deletes a version there at once."""
     may_relax: bool
-    """True if the plan relaxes its compatibility during the registration."""
     may_send_ids: bool
     """True if the plan registers with exact ids, in mode IMPORT."""
     may_take_any_id: bool
@@ -64,7 +62,6 @@ class AllowedPair:
         return Keep.SOFT_DELETED if self.may_soft_delete and not self.may_stay_live else Keep.AUTO
 
     def forbids(self, actions: Iterable[Action]) -> str | None:
-        """In words, the steps among these that the plan does not allow; None if it allows all."""
         steps = tuple(actions)
         deleted = {action.schema_id for action in steps if isinstance(action, SoftDelete)}
         for action in steps:

@@ -95,7 +95,6 @@ class Stopped:
 
     subject: Subject
     why: str
-    """The error, in sentences."""
     put_back: tuple[str, ...]
     journal: Path | None
     """Where its journal is kept; None if nothing was begun."""

@@ -86,7 +86,6 @@ class Writer:
             number += 1
 
     def open_journals(self) -> Iterator[Subject]:
-        """The subjects whose registration was begun and not finished."""
         for subject in dict.fromkeys(pair.subject for pair in self.pairs):
             path = self.journal(subject)
             if not is_there(path) or _says_nothing(path):
