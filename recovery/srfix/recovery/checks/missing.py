@@ -4,12 +4,12 @@ subject; and the sentences of SRF001 and of findings that use the same sentences
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks.proofs import carried, in_words, read_in_words, rows_in_words
+from srfix.recovery.checks.proofs import at_fault, carried, in_words, prove_absent, read_in_words, rows_in_words
 from srfix.recovery.checks.srf005 import stands_beside
-from srfix.recovery.findings import IdAtFault, Severity
+from srfix.recovery.findings import Finding, IdAtFault, Severity
 from srfix.recovery.ids_in_words import listed, named_ids
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.serde.printable import capitalized
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from srfix.recovery.facts.reader import CheckContext
     from srfix.recovery.facts.stores import RoleFacts, StoreFacts
     from srfix.recovery.facts.subject_state import SubjectState
+    from srfix.serde.subjects.names import Subject
     from srfix.serde.wire import SchemaId
 
 _POINTS_TO_STORES: Final = frozenset({"state-directory", "topology"})
@@ -66,6 +67,39 @@ def is_untold(facts: StoreFacts, context: CheckContext) -> bool:
         and "explicit" not in kinds
         and ksqldb_query(facts.store.application) is None
     )
+
+
+def findings_of(code: str, facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
+    """One finding per role with missing ids, under this code; none if rows prove them absent (SRF002), or if `is_untold`."""
+    if is_untold(facts, context):
+        return  # reported as not looked at: Kafka Streams with the fix asks no such subject
+    for role in facts.roles.values():
+        missing, on_disk = missing_ids(facts, role), missing_on_disk(facts, role, context)
+        if facts.census is None or not (missing or on_disk):
+            continue
+        if not on_disk and prove_absent(facts, role, missing):
+            continue
+        if context.asks_the_source_subject and not role.state.versions:
+            continue  # nobody asks that subject, and nobody ever did
+        faults = at_fault(facts.census, role.role, (*missing, *on_disk))
+        yield facts.finding(
+            code,
+            role.role,
+            severity=context.lookup_severity(role.subject),
+            schema_ids=faults if facts.source is not None else (),
+            explanation=explain_missing(facts, role, faults, context),
+            next_step=_next_step(code, facts, role, context),
+            repairable=facts.source is not None,
+        )
+
+
+def _next_step(code: str, facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
+    if facts.source is None:
+        return f"Say which topic the table is built on (candidates: {', '.join(candidates(facts))})."
+    if context.lookup_severity(role.subject) is Severity.NOTE:
+        return nothing_to_do(context, *facts.store.options, "--also", code)
+    repair = context.command_line.plan_and_apply(*facts.store.options)
+    return f"Do not wipe the state directory and do not restart yet. Run {repair}."
 
 
 def explain_missing(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext) -> str:
@@ -144,7 +178,7 @@ def _unless_without_logging(facts: StoreFacts) -> str:
 
 def _what_happens(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext) -> str:
     if context.lookup_severity(role.subject) is Severity.NOTE:
-        return why_nothing_fails(role, context)
+        return why_nothing_fails(role.subject, context)
     sentence = f"{_condition(role, context)}after a restore {failing_read(facts, role, faults, context)}."
     unless = (
         " Kafka Streams 2.7 or later never asks this subject, which would explain why the subject does not exist. "
@@ -167,10 +201,10 @@ def _what_happens(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, .
     return f"{capitalized(sentence)} {when}{unless}{_unless_without_logging(facts)}"
 
 
-def why_nothing_fails(role: RoleFacts, context: CheckContext) -> str:
+def why_nothing_fails(subject: Subject, context: CheckContext) -> str:
     why = (
         f"a {context.reader.value} reader can read the rows without the versions under this subject"
-        if context.does_without(role.subject)
+        if context.does_without(subject)
         else "this Kafka Streams asks the source's subject"
     )
     return f"Nothing fails, because {why}."

@@ -22,15 +22,9 @@ from srfix.recovery.checks.interface import (
     Width,
 )
 from srfix.recovery.checks.missing import (
-    candidates,
-    explain_missing,
+    findings_of,
     is_of_global_store,
-    is_untold,
-    missing_ids,
-    missing_on_disk,
-    nothing_to_do,
 )
-from srfix.recovery.checks.proofs import at_fault, prove_absent
 from srfix.recovery.commands import shell_words
 from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest
@@ -53,39 +47,6 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     """One finding per role with missing ids; none for a global store (SRF006)."""
     if not is_of_global_store(facts, context):
         yield from findings_of(CODE, facts, context)
-
-
-def findings_of(code: str, facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """The same under this code; none if the rows on disk prove every missing id absent (SRF002), or for `is_untold`."""
-    if is_untold(facts, context):
-        return  # reported as not looked at: Kafka Streams with the fix asks no such subject
-    for role in facts.roles.values():
-        missing, on_disk = missing_ids(facts, role), missing_on_disk(facts, role, context)
-        if facts.census is None or not (missing or on_disk):
-            continue
-        if not on_disk and prove_absent(facts, role, missing):
-            continue
-        if context.asks_the_source_subject and not role.state.versions:
-            continue  # nobody asks that subject, and nobody ever did
-        faults = at_fault(facts.census, role.role, (*missing, *on_disk))
-        yield facts.finding(
-            code,
-            role.role,
-            severity=context.lookup_severity(role.subject),
-            schema_ids=faults if facts.source is not None else (),
-            explanation=explain_missing(facts, role, faults, context),
-            next_step=_next(code, facts, role, context),
-            repairable=facts.source is not None,
-        )
-
-
-def _next(code: str, facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
-    if facts.source is None:
-        return f"Say which topic the table is built on (candidates: {', '.join(candidates(facts))})."
-    if context.lookup_severity(role.subject) is Severity.NOTE:
-        return nothing_to_do(context, *facts.store.options, "--also", code)
-    repair = context.command_line.plan_and_apply(*facts.store.options)
-    return f"Do not wipe the state directory and do not restart yet. Run {repair}."
 
 
 def want_of_phantom(
@@ -165,24 +126,27 @@ def _not_needed(code: str, facts: StoreFacts, subject: Subject, request: RepairR
 def _advise(request: AdviceRequest) -> Iterator[str]:
     from srfix.recovery.advice.playbook import after_repair, before_repair, prevention
 
-    circumstances, command_line = request.circumstances, request.command_line
+    circumstances = request.circumstances
     yield from before_repair(circumstances)
     stores = {finding.store for finding in request.findings}
     undecided = sorted({finding.store for finding in request.findings if not finding.repairable})
     if undecided:
-        options = " and ".join(
-            shell_words("--source", f"{circumstances.application}/{store}=TOPIC") for store in undecided
-        )
+        sources = [f"{circumstances.application}/{store}=TOPIC" for store in undecided]
+        options = " and ".join(shell_words("--source", source) for source in sources)
         yield (
             f"First say from which topic the store restores, with {options} (the findings show the commands). Until "
             "then srfix cannot plan a repair there."
         )
     if len(undecided) < len(stores):
-        plan = command_line.quoted("plan", "--application", circumstances.application, "-o", "plan.json")
-        apply, verify = command_line.quoted("apply", "plan.json"), command_line.quoted("verify", "plan.json")
-        yield f"Repair: {plan}, read the plan, {apply}, {verify}."
+        yield repair_in_words(request)
     yield from after_repair(circumstances, when="now")
     yield from prevention(circumstances, request.rules.upgrade)
+
+
+def repair_in_words(request: AdviceRequest) -> str:
+    command = request.command_line.quoted
+    plan = command("plan", "--application", request.circumstances.application, "-o", "plan.json")
+    return f"Repair: {plan}, read the plan, {command('apply', 'plan.json')}, {command('verify', 'plan.json')}."
 
 
 def _do_not(circumstances: Circumstances) -> Iterator[str]:

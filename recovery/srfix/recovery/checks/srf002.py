@@ -66,7 +66,7 @@ def _explanation(
         f"they carry schema {'id' if len(own) == 1 else 'ids'} {listed(own)}.",
     ]
     if context.lookup_severity(role.subject) is Severity.NOTE:
-        sentences.append(why_nothing_fails(role, context))
+        sentences.append(why_nothing_fails(role.subject, context))
     else:
         sentences.append(
             "So the rows in these directories can be read. The next restore loads records with these ids: after a "
@@ -89,16 +89,11 @@ def _next(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
 def _advise(request: AdviceRequest) -> Iterator[str]:
     from srfix.recovery.advice.playbook import before_repair, prevention
 
-    circumstances, command_line = request.circumstances, request.command_line
+    circumstances = request.circumstances
     stores = listed(sorted({finding.store for finding in request.findings}))
     yield f"Nothing fails yet in {stores}. Repair this before the next restore."
     yield from before_repair(circumstances)
-    plan = command_line.quoted("plan", "--application", circumstances.application, "-o", "plan.json")
-    apply, verify = command_line.quoted("apply", "plan.json"), command_line.quoted("verify", "plan.json")
-    yield (
-        f"Repair: {plan}, read the plan, {apply}, {verify}. No restart is needed, because the reader asks only "
-        "after a restore."
-    )
+    yield f"{srf001.repair_in_words(request)} No restart is needed, because the reader asks only after a restore."
     yield from prevention(circumstances, request.rules.upgrade)
 
 

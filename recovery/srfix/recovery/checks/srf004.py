@@ -22,7 +22,7 @@ from srfix.recovery.checks.interface import (
     Want,
     Wanted,
 )
-from srfix.recovery.checks.missing import nothing_to_do
+from srfix.recovery.checks.missing import nothing_to_do, why_nothing_fails
 from srfix.recovery.checks.proofs import carried, is_certain, make_certain, read_in_words, rows_in_words
 from srfix.recovery.findings import Finding, IdAtFault, Severity, is_conclusive
 from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest
@@ -149,9 +149,7 @@ def _explanation(
     if _severity(role, subject, absent, context) is Severity.NOTE and context.is_dual:
         return f"{first} Nothing fails, because a dual-subject reader finds the schema under the phantom subject."
     if context.does_without(subject) and not context.is_dual:
-        return (
-            f"{first} Nothing fails, because a plain reader can read the rows without the versions under this subject."
-        )
+        return f"{first} {why_nothing_fails(subject, context)}"
     named = context.registry.context_of(subject)
     condition = (
         ""

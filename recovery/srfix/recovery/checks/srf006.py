@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks import srf001
 from srfix.recovery.checks.interface import Check
-from srfix.recovery.checks.missing import is_of_global_store
+from srfix.recovery.checks.missing import findings_of, is_of_global_store
 from srfix.recovery.findings import Finding
 from srfix.recovery.forecasts import Foretold
 
@@ -27,7 +27,7 @@ CODE = "SRF006"
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     if is_of_global_store(facts, context):
-        yield from srf001.findings_of(CODE, facts, context)
+        yield from findings_of(CODE, facts, context)
 
 
 def foretell(prospect: Prospect) -> Iterator[Foretold]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.interface import Advice, Check, Rules
+from srfix.recovery.checks.missing import why_nothing_fails
 from srfix.recovery.checks.proofs import at_fault, in_words
 from srfix.recovery.findings import Finding, IdAtFault, Severity
 from srfix.serde.subjects.names import DEFAULT_CONTEXT
@@ -78,9 +79,7 @@ def _explanation(
             else f"{what} {both}."
         )
     if context.does_without(subject):
-        return (
-            f"{what} Nothing fails, because a plain reader can read the rows without the versions under this subject."
-        )
+        return f"{what} {why_nothing_fails(subject, context)}"
     if context.asks_the_source_subject:
         reader = (
             "A reader that looks up the version there"

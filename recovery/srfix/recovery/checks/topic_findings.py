@@ -160,7 +160,7 @@ def origin_of(
     return TopicOrigin(kind=_of(topic, role, ranked[0], by_name), subjects=tuple(ranked))
 
 
-_RANKS = {
+_RANKS: Final = {
     Origin.OWN: 0,
     Origin.TOPIC_RECORD: 0,
     Origin.MIRRORED: 1,
@@ -186,34 +186,29 @@ def _begins(subject: Subject, topic: Topic) -> bool:
     return split_context(subject)[1].startswith(f"{topic}-")
 
 
+_IN_WORDS: Final = {
+    Origin.OWN: "{first}, the topic's own subject",
+    Origin.MIRRORED: "{first}, and this topic looks like a mirror of {topic}",
+    Origin.OTHER_TOPIC: "{subjects}: the topic looks like a copy of another topic, or its producer uses another subject",
+    Origin.RECORD: "{subjects}: the producers name subjects by the record (RecordNameStrategy)",
+    Origin.TOPIC_RECORD: "{subjects}: the producers name subjects by topic and record (TopicRecordNameStrategy)",
+    Origin.UNKNOWN: "{subjects}",
+}
+
+
 def origin_in_words(origin: TopicOrigin, ids: Iterable[SchemaId]) -> Iterator[str]:
     which = list(ids)
     named = f"Schema id{'s' if len(which) > 1 else ''} {listed(which)} {'are' if len(which) > 1 else 'is'} registered"
     subjects = listed(origin.subjects, most=MOST_PLACES) if origin.subjects else ""
-    match origin.kind:
-        case Origin.OWN:
-            yield f"{named} under {origin.subjects[0]}, the topic's own subject."
-        case Origin.MIRRORED:
-            _context, name = split_context(origin.subjects[0])
-            split = split_subject(name)
-            topic = "that subject's topic" if split is None else f"topic {split[0]}"
-            yield f"{named} under {origin.subjects[0]}, and this topic looks like a mirror of {topic}."
-        case Origin.OTHER_TOPIC:
-            yield (
-                f"{named} under {subjects}: the topic looks like a copy of another topic, or its producer uses "
-                "another subject."
-            )
-        case Origin.RECORD:
-            yield f"{named} under {subjects}: the producers name subjects by the record (RecordNameStrategy)."
-        case Origin.TOPIC_RECORD:
-            yield f"{named} under {subjects}: the producers name subjects by topic and record (TopicRecordNameStrategy)."
-        case Origin.UNKNOWN:
-            yield f"{named} under {subjects}."
-        case Origin.NOBODY:
-            if subjects:
-                yield f"No live subject holds all of these ids. Some of them are registered under {subjects}."
-            else:
-                yield f"No live version of another subject holds {'these ids' if len(which) > 1 else 'this id'}."
+    if origin.kind is not Origin.NOBODY:
+        split = split_subject(split_context(origin.subjects[0])[1])
+        topic = "that subject's topic" if split is None else f"topic {split[0]}"
+        words = _IN_WORDS[origin.kind].format(first=origin.subjects[0], subjects=subjects, topic=topic)
+        yield f"{named} under {words}."
+    elif subjects:
+        yield f"No live subject holds all of these ids. Some of them are registered under {subjects}."
+    else:
+        yield f"No live version of another subject holds {'these ids' if len(which) > 1 else 'this id'}."
 
 
 def reader_to_configure(origin: TopicOrigin, strategy: Strategy) -> str | None:

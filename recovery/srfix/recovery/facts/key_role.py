@@ -144,46 +144,40 @@ def _without_subject(census: Census, sample: KeySample, shares: _Shares, source:
         else "decode under the schema whose id they seem"
     )
     is_decided = f"{len(decoding)} of the {len(sample.keys)} keys that srfix read {decode} to carry"
+    could_hide = True
     if not sample.keys:
-        return replace(
-            raw,
-            not_looked_at="the keys begin like keys with a schema id, but there is no key subject, and srfix could not read "
-            "any key. So it does not know whether a schema registry serializer wrote them",
-            could_hide=True,
+        why = (
+            "the keys begin like keys with a schema id, but there is no key subject, and srfix could not read "
+            "any key. So it does not know whether a schema registry serializer wrote them"
         )
-    if shares.of(KeyReading.NOT_READ) > 0.5:
-        return replace(
-            raw,
-            not_looked_at="there is no key subject, and srfix has no serde for the schemas whose ids the keys seem to carry. "
-            "So it does not know whether a schema registry serializer wrote them",
-            could_hide=True,
+    elif shares.of(KeyReading.NOT_READ) > 0.5:
+        why = (
+            "there is no key subject, and srfix has no serde for the schemas whose ids the keys seem to carry. "
+            "So it does not know whether a schema registry serializer wrote them"
         )
-    if proven > 0.5 and _are_raw_sized(sample.keys) and (len(decoding) < max(_ENOUGH, len(sample.keys))):
-        return replace(
-            raw,
-            not_looked_at=f"there is no key subject, and each of them has {sample.keys[0].size} bytes, as "
-            f"{_raw_type(sample.keys[0].size)} keys have; {is_decided}, which is too little to tell",
-            could_hide=True,
+    elif proven > 0.5 and _are_raw_sized(sample.keys) and (len(decoding) < max(_ENOUGH, len(sample.keys))):
+        size = sample.keys[0].size
+        why = (
+            f"there is no key subject, and each of them has {size} bytes, as {_raw_type(size)} keys have; "
+            f"{is_decided}, which is too little to tell"
         )
-    if proven > 0.5:
+    elif proven > 0.5:
         strangers = [i for i in ids if i not in {key.schema_id for key in decoding}]
+        others = f"there is no key subject; {is_decided}. srfix did not look at keys with other ids"
         return KeyRole(
             standing=KeyStanding.ASSUMED,
             census=without_key_ids(census, strangers),
             source=source,
             window=sample.window,
-            not_looked_at=f"there is no key subject; {is_decided}. srfix did not look at keys with other ids"
-            if strangers
-            else None,
+            not_looked_at=others if strangers else None,
             could_hide=bool(strangers),
         )
-    if not decoding:
+    elif not decoding:
         return raw
-    return replace(
-        raw,
-        not_looked_at=f"there is no key subject, and only {is_decided}, so srfix treated the keys as keys without a schema",
-        could_hide=proven > _BY_CHANCE,
-    )
+    else:
+        why = f"there is no key subject, and only {is_decided}, so srfix treated the keys as keys without a schema"
+        could_hide = proven > _BY_CHANCE
+    return replace(raw, not_looked_at=why, could_hide=could_hide)
 
 
 class _Shares:
