@@ -62,29 +62,27 @@ def find_candidates(
     orphaned = _changelogs_without_topic(survey, application, skipped)
     if application is None or store is None:
         _ask(survey, listed, (topic for _context, topic in orphaned), named=application)
-    suspects: dict[tuple[Topic, str], Suspect] = {}
-    for context, topic in orphaned:
-        splits = _splits(topic, context, application, store)
-        if splits:
-            suspects[topic, context] = Suspect(changelog=topic, context=context, splits=splits)
+    splits = {(topic, context): _splits(topic, context, application, store) for context, topic in orphaned}
+    by_changelog = {key: dict.fromkeys(of_name) for key, of_name in splits.items() if of_name}
     # A store that left a subject in one context is not looked for in another context, where nothing points to it.
-    topics = {topic for topic, _context in suspects}
+    topics = {topic for topic, _context in by_changelog}
     named = _named(survey, application, store, skipped)
     for suspect in (*supplied_stores(survey), *named):
         asked_for = application in (None, suspect.application) and store in (None, suspect.name)
         if asked_for and suspect.changelog not in topics:
-            key = (suspect.changelog, suspect.context)
-            other_splits = suspects[key].splits if key in suspects else ()
-            splits = tuple(dict.fromkeys((*other_splits, suspect)))
-            suspects[key] = Suspect(changelog=suspect.changelog, context=suspect.context, splits=splits)
-    names = frozenset(split.name for suspect in suspects.values() for split in suspect.splits)
+            by_changelog.setdefault((suspect.changelog, suspect.context), {})[suspect] = None
+    suspects = {
+        (changelog, context): Suspect(changelog=changelog, context=context, splits=tuple(stores))
+        for (changelog, context), stores in by_changelog.items()
+    }
+    names = frozenset(split.name for stores in by_changelog.values() for split in stores)
     skipped.extend(supplied_skips(survey, application=application, names=names))
     if application is None and store is not None and not suspects:
-        stores = {split.name for split in _all_splits(survey)}
+        names_left = {split.name for split in _all_splits(survey)}
         raise UsageError(
             f"No store {store!r} was found: no changelog-like subject without a topic ends in its name."
-            f"{did_you_mean(store, stores)} If its phantom subject does not exist, name its application too: --application ID "
-            "--store NAME."
+            f"{did_you_mean(store, names_left)} If its phantom subject does not exist, name its application too: "
+            "--application ID --store NAME."
         )
     _refuse_unknown(
         survey,
