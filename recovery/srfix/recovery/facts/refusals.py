@@ -153,11 +153,13 @@ def foreseen_refusals(
     if not wanted:
         return ()
     alias = (role.state.config or {}).get("alias")
+    why: str | None = None
     if alias:  # seen on Confluent 7.9.9: writes go to the subject that the alias names, and are checked against it
         why = f"{role.subject} is an alias of {alias}, where its writes would go; remove the alias (PUT /config) first"
     else:
         whose, mode = mode_in_force(registry, role.subject, role.state.mode)
-        why = None if mode is None or mode in WRITABLE_MODES else f"{whose} mode is {mode} (42205)"
+        if mode is not None and mode not in WRITABLE_MODES:
+            why = f"{whose} mode is {mode} (42205)"
     if why is not None:
         return tuple(
             RegistrationRefusal(schema_id=membership.schema_id, reason=why, is_overcome=False) for membership in wanted

@@ -200,8 +200,6 @@ class Survey:
         Subjects are asked one by one, because most diagnoses need only a few of thousands. A store that may restore
         from any topic needs all of them; then one listing is cheaper.
         """
-        if not self.has_subject(subject):
-            return None
         if len(self._latest) >= _MOST_ONE_BY_ONE and not self._latest_is_listed:
             self._list_latest()
         if subject not in self._latest:
