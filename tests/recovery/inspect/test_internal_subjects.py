@@ -8,7 +8,7 @@ import pytest
 
 from srfix.recovery.cluster.cluster import GroupListing
 from srfix.recovery.inspect.internal_subjects import (
-    InternalSubject,
+    ListedSubject,
     SubjectClass,
     classify,
     list_internal_subjects,
@@ -23,7 +23,7 @@ UNKNOWN = GroupListing(groups=(), problem="the cluster does not list its groups"
 SHOP = GroupListing(groups=("shop", "shop-users"), problem=None)
 
 
-def classified(subject: str, groups: GroupListing = SHOP, **how: Any) -> InternalSubject:
+def classified(subject: str, groups: GroupListing = SHOP, **how: Any) -> ListedSubject:
     found = classify(subject, **{"topics": (), "groups": groups, "is_live": True, "schema_ids": None, **how})
     assert found is not None
     return found
@@ -49,7 +49,7 @@ class TestClassify:
 
     def test_the_longest_listed_group_is_the_application(self) -> None:
         found = classified("shop-users-a-changelog-key", is_live=False, schema_ids=(7,))
-        assert (found.application, found.store, found.is_live, found.schema_ids) == ("shop-users", "a", False, (7,))
+        assert (found.application, found.store, found.is_live, found.schema_ids) == ("shop-users", "a", False, [7])
         assert found.next == "srfix diagnose --application shop-users --store a"
 
     def test_an_application_that_is_named_goes_first_and_is_no_orphan(self) -> None:

@@ -34,7 +34,7 @@ from srfix.serde.errors import ColumnError, UsageError
 
 if TYPE_CHECKING:
     from srfix.cli.options.half import InternalSchemaChoice, RecordHalf
-    from srfix.recovery.inspect.standing import Acceptance, Standing
+    from srfix.recovery.inspect.standing import Standing, SubjectAcceptance
     from srfix.serde.columns.types import Columns
     from srfix.serde.connect.columns import Inferred
     from srfix.serde.registry.client import RegistryClient
@@ -75,7 +75,7 @@ def schema(
     _check_full_name(half, choice)
     inferred = None if half.columns is None else Inferred(half.columns)
     standing: Standing | None = None
-    acceptance: Acceptance | None = None
+    acceptance: SubjectAcceptance | None = None
     if connection.registry.urls or from_subject is not None or subject is not None:
         with connection.registry_client() as registry:
             inferred = inferred or _inferred(registry, str(from_subject), version or "latest", half, choice.full_name)
@@ -137,9 +137,13 @@ def _inferred(
 
 
 def _document(
-    half: RecordHalf, inferred: Inferred, wanted: Schema, standing: Standing | None, acceptance: Acceptance | None
+    half: RecordHalf,
+    inferred: Inferred,
+    wanted: Schema,
+    standing: Standing | None,
+    acceptance: SubjectAcceptance | None,
 ) -> dict[str, Json]:
-    from srfix.recovery.inspect.standing import DroppedField, RegisteredVersion, SchemaDocument, SubjectAcceptance
+    from srfix.recovery.inspect.standing import DroppedField, RegisteredVersion, SchemaDocument
     from srfix.serde.columns.text import print_columns
     from srfix.serde.formats.table import Format
 
@@ -159,11 +163,11 @@ def _document(
         request=request,
         registered=None if standing is None else [RegisteredVersion.of(holder) for holder in standing.holders],
         registered_is_complete=None if standing is None else standing.is_complete,
-        acceptance=None if acceptance is None else SubjectAcceptance.of(acceptance),
+        acceptance=acceptance,
     ).to_json()
 
 
-def _verdict(acceptance: Acceptance | None) -> Verdict | None:
+def _verdict(acceptance: SubjectAcceptance | None) -> Verdict | None:
     """Whether the subject of --subject accepts the schema."""
     if acceptance is None:
         return None
@@ -174,7 +178,9 @@ def _verdict(acceptance: Acceptance | None) -> Verdict | None:
     return Verdict(text=text, tone=Tone.GOOD if acceptance.is_accepted else Tone.BAD)
 
 
-def _blocks(inferred: Inferred, text: str, standing: Standing | None, acceptance: Acceptance | None) -> Iterator[Block]:
+def _blocks(
+    inferred: Inferred, text: str, standing: Standing | None, acceptance: SubjectAcceptance | None
+) -> Iterator[Block]:
     # The schema is shown as a command, so that it can be copied: it stays on one line on any terminal, and Markdown
     # does not escape it.
     from srfix.serde.columns.text import print_columns
@@ -199,4 +205,4 @@ def _blocks(inferred: Inferred, text: str, standing: Standing | None, acceptance
             yield Paragraph(f"It is registered under {where} of this registry.")
     if acceptance is not None:
         yield from titled_list("Why it is refused", acceptance.reasons)
-        yield FieldList((("compatibility", acceptance.level), ("mode", acceptance.mode or "none")))
+        yield FieldList((("compatibility", acceptance.level or "none"), ("mode", acceptance.mode or "none")))

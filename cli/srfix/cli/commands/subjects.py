@@ -21,7 +21,7 @@ from srfix.recovery.commands import CommandLine
 from srfix.recovery.ids_in_words import counted, enumerated
 
 if TYPE_CHECKING:
-    from srfix.recovery.inspect.internal_subjects import InternalSubject, InternalSubjects
+    from srfix.recovery.inspect.internal_subjects import InternalSubjects, ListedSubject
 
 
 @command()
@@ -81,7 +81,7 @@ def _blocks(listing: InternalSubjects, command_line: CommandLine, application: s
         yield from secrets_to_add(command_line, "diagnose")
 
 
-def _row(internal_subject: InternalSubject) -> tuple[str, ...]:
+def _row(internal_subject: ListedSubject) -> tuple[str, ...]:
     naming = "" if internal_subject.role is not None else ", by record name"
     return (
         internal_subject.subject,

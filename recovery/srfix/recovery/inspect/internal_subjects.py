@@ -46,36 +46,6 @@ class SubjectClass(Enum):
     ORPHAN = "orphan"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InternalSubject:
-    subject: Subject
-    topic: Topic
-    role: Role | None
-    """Key or value; None if a record's name follows the topic (TopicRecordNameStrategy)."""
-    kind: SubjectClass
-    has_topic: bool
-    is_live: bool
-    """False if all its versions are soft-deleted."""
-    application: str | None
-    store: str | None
-    schema_ids: tuple[int, ...] | None
-    """The ids that it holds, soft-deleted ones too; None if the registry has no listing with ids."""
-    next: str | None
-
-    @property
-    def naming(self) -> str:
-        return "TopicNameStrategy" if self.role is not None else "TopicRecordNameStrategy"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InternalSubjects:
-    subjects: tuple[InternalSubject, ...]
-    """By name."""
-    looked_at: int
-    """How many subjects the registry has, soft-deleted ones too."""
-    skipped: tuple[Skipped, ...]
-
-
 class ListedSubject(Part):
     """One internal-looking subject."""
 
@@ -91,6 +61,15 @@ class ListedSubject(Part):
     schema_ids: list[Id] | None = field(name="ids")
     next: str | None
     """The command to run next."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InternalSubjects:
+    subjects: tuple[ListedSubject, ...]
+    """By name."""
+    looked_at: int
+    """How many subjects the registry has, soft-deleted ones too."""
+    skipped: tuple[Skipped, ...]
 
 
 class SubjectsDocument(DatedDocument, tag="srfix.subjects/1"):
@@ -163,7 +142,7 @@ def classify(
     application: str | None = None,
     orphan_of: str | None = None,
     command_line: CommandLine | None = None,
-) -> InternalSubject | None:
+) -> ListedSubject | None:
     """Classifies one subject by full listings (None: not internal); `application` from elsewhere than the groups."""
     topic_and_role = _topic_of(subject)
     if topic_and_role is None:
@@ -175,16 +154,17 @@ def classify(
     parsed = None if owner is None else parse(topic, application=owner)
     kind = SubjectClass.ORPHAN if orphan_of is not None else _kind(topic, has_topic)
     store = None if parsed is None else parsed.store
-    return InternalSubject(
-        subject=Subject(subject),
-        topic=topic,
-        role=role,
+    return ListedSubject(
+        subject=subject,
         kind=kind,
+        topic=topic,
         has_topic=has_topic,
+        role=role,
+        naming="TopicRecordNameStrategy" if role is None else "TopicNameStrategy",
         is_live=is_live,
         application=owner,
         store=store,
-        schema_ids=None if schema_ids is None else tuple(schema_ids),
+        schema_ids=None if schema_ids is None else list(schema_ids),
         next=_next(kind, owner, store, role, command_line or CommandLine()),
     )
 

@@ -22,8 +22,7 @@ from srfix.serde.schemas.errors import (
     VersionNotFoundError,
 )
 from srfix.serde.schemas.models import Json, Schema
-from srfix.serde.subjects.names import Role, Subject, split_subject
-from srfix.serde.wire import SchemaId
+from srfix.serde.subjects.names import Role, split_subject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,17 +30,6 @@ class Standing:
     holders: tuple[Holder, ...]
     is_complete: bool
     """True if the registry's full listing was looked through; False if only changelog-like subjects were asked."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Acceptance:
-    subject: Subject
-    is_accepted: bool
-    """True if a registration would succeed, as far as the registry shows without one."""
-    registered_id: SchemaId | None
-    level: str
-    mode: str | None
-    reasons: tuple[str, ...]
 
 
 class DroppedField(Part):
@@ -129,7 +117,7 @@ def standing_of(registry: ReadableRegistry, schema: Schema) -> Standing:
     return Standing(holders=tuple(holders), is_complete=is_complete)
 
 
-def acceptance_of(registry: ReadableRegistry, subject: str, schema: Schema) -> Acceptance:
+def acceptance_of(registry: ReadableRegistry, subject: str, schema: Schema) -> SubjectAcceptance:
     """Whether a subject would accept a schema, by its mode and, beside a live version, the registry's compatibility
     check. It always accepts content that it holds live (without a new version).
     """
@@ -144,13 +132,13 @@ def acceptance_of(registry: ReadableRegistry, subject: str, schema: Schema) -> A
             reasons = (f"The mode is {mode}: the registry accepts nothing new (42205).",)
         else:
             reasons = _incompatibilities(registry, subject, schema, level)
-    return Acceptance(
-        subject=Subject(subject),
+    return SubjectAcceptance(
+        subject=subject,
         is_accepted=not reasons,
         registered_id=None if version is None else version.schema_id,
         level=level,
         mode=mode,
-        reasons=reasons,
+        reasons=list(reasons),
     )
 
 
