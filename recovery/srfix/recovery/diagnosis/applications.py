@@ -8,8 +8,10 @@ record that a later one has replaced.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 from srfix.recovery.census.interface import Census
@@ -162,151 +164,127 @@ _MOST: Final = 50
 _MOST_NAMED: Final = 3
 
 
-@dataclass(slots=True)
-class LookedInto:
+_LEFT_OPEN: Final = {
+    "peeked": "in {counted} srfix looked only at the first and newest records; {command} counts all of them",
+    "wrapped": "srfix did not look into rows of suppressions, stream-stream joins and foreign-key joins, such as {named}",
+    "left out": "srfix looked only at the first {most} topics by name, and left out {number}",
+    "refused": "this user may not read {named}",
+    "partial": "{named} was not read to its end",
+    "unowned": "the registry does not know some ids in {named}, but srfix found no living application with such a name "
+    "(if there is one, name it with --application)",
+}
+"""Why topics were not looked into, or not completely."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ChangelogLook:
+    survey: Survey
+    counter: Counter
+    applications: Applications
+    context: CheckContext
+    application: str | None
+    is_whole: bool
+    """True to count every changelog topic; False to look at a few records of the first 50."""
     findings: list[Finding] = field(default_factory=list)
-    peeked: list[Topic] = field(default_factory=list)
-    left_out: list[Topic] = field(default_factory=list)
-    refused: list[Topic] = field(default_factory=list)
-    partial: list[Topic] = field(default_factory=list)
-    wrapped: list[Topic] = field(default_factory=list)
-    unowned: list[Topic] = field(default_factory=list)
-    command: str = ""
+    left_open: defaultdict[str, list[Topic]] = field(default_factory=lambda: defaultdict(list))
+
+    def look(self, store: str | None) -> None:
+        """Looks at the changelog topics of the application, or of one of its stores. Reads only."""
+        topics = real_changelogs(self.survey, application=self.application, store=store)
+        contexts = contexts_of(self.survey) if topics else ()
+        if not self.is_whole and len(topics) > _MOST:
+            topics, self.left_open["left out"] = topics[:_MOST], [*topics[_MOST:]]
+        for topic in topics:
+            try:
+                facts = self._learn(topic, contexts)
+            except AccessDeniedError:
+                self.left_open["refused"].append(topic)
+                continue
+            for check in CHECKS if facts is not None else ():
+                if facts is not None and check.find_of_changelog is not None:
+                    self.findings += check.find_of_changelog(facts, self.context)
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
-        parts = tuple(self._parts())
-        if not parts:
+        if not self.left_open:
             return ()
-        topics = sorted({*self.peeked, *self.wrapped, *self.left_out, *self.refused, *self.partial, *self.unowned})
+        command = self.context.command_line.quoted("diagnose", "--changelogs")
+        parts = [
+            words.format(
+                counted=counted(len(topics), "topic"),
+                command=command,
+                most=_MOST,
+                named=listed(topics, most=_MOST_NAMED),
+                number=len(topics),
+            )
+            for kind, words in _LEFT_OPEN.items()
+            if (topics := self.left_open.get(kind))
+        ]
+        every = set(chain.from_iterable(self.left_open.values()))
         return (
             Skipped(
-                what=f"records of {counted(len(topics), 'changelog topic')}",
+                what=f"records of {counted(len(every), 'changelog topic')}",
                 reason=f"whether the registry knows every schema id in them (SRF014): {'; '.join(parts)}",
                 could_hide=False,
             ),
         )
 
-    def _parts(self) -> Iterator[str]:
-        if self.peeked:
-            yield (
-                f"in {counted(len(self.peeked), 'topic')} srfix looked only at the first and newest records; "
-                f"{self.command} counts all of them"
-            )
-        if self.wrapped:
-            named = listed(self.wrapped, most=_MOST_NAMED)
-            yield f"srfix did not look into rows of suppressions, stream-stream joins and foreign-key joins, such as {named}"
-        if self.left_out:
-            yield f"srfix looked only at the first {_MOST} topics by name, and left out {len(self.left_out)}"
-        if self.refused:
-            yield f"this user may not read {listed(self.refused, most=_MOST_NAMED)}"
-        if self.partial:
-            yield f"{listed(self.partial, most=_MOST_NAMED)} was not read to its end"
-        if self.unowned:
-            named = listed(self.unowned, most=_MOST_NAMED)
-            yield (
-                f"the registry does not know some ids in {named}, but srfix found no living application with such a name "
-                "(if there is one, name it with --application)"
-            )
+    def _learn(self, topic: Topic, contexts: Sequence[str]) -> ChangelogFacts | None:
+        """The ids of a changelog that the registry has lost; None if none was seen, or for another application's."""
+        survey = self.survey
+        if is_in_own_format(topic):
+            self.left_open["wrapped"].append(topic)
+            return None
+        roles = dict(registry_roles(survey, topic, contexts))
+        ids_by_role = {role: frozenset(survey.peek(topic, role).schema_ids) for role in roles}
+        if not self.is_whole and roles:
+            on_disk = self._ids_on_disk(topic)
+            ids_by_role = {role: ids | on_disk.get(role, frozenset()) for role, ids in ids_by_role.items()}
+        if not self.is_whole and not any(unknown_ids(survey, ids, roles[role]) for role, ids in ids_by_role.items()):
+            self.left_open["peeked"].append(topic)
+            return None
+        if not roles:
+            return None  # even a full read would not show which format its bytes have
+        owner = self.application or self._owner(topic)
+        prefixes = application_prefixes(topic)
+        census = self.counter(topic, None, survey.restore_isolation(owner or prefixes[-1]).isolation)
+        if census.is_partial:
+            self.left_open["partial"].append(topic)
+        lost = tuple(_lost(survey, topic, roles, census))
+        if not lost:
+            return None
+        if owner is None:
+            self.left_open["unowned"].append(topic)
+            return None
+        by_application = {name: parse(topic, application=name) for name in (owner, *prefixes)}
+        parsed = by_application.pop(owner)
+        if parsed is None or parsed.store is None or owner != (self._owner(topic) or owner):
+            return None  # it belongs to another application with a longer name
+        return ChangelogFacts(
+            topic=topic,
+            application=owner,
+            store=parsed.store,
+            other_splits=tuple(f"{name}/{other.store}" for name, other in by_application.items() if other is not None),
+            census=census,
+            lost=lost,
+        )
 
-
-def look_into_changelogs(
-    survey: Survey,
-    counter: Counter,
-    applications: Applications,
-    context: CheckContext,
-    *,
-    is_whole: bool,
-    application: str | None,
-    store: str | None,
-) -> LookedInto:
-    """Looks at changelog topics: counts them all (`is_whole`), or looks at a few records of the first 50. Reads only."""
-    topics = real_changelogs(survey, application=application, store=store)
-    contexts = contexts_of(survey) if topics else ()
-    account = LookedInto(command=context.command_line.quoted("diagnose", "--changelogs"))
-    if not is_whole:
-        topics, account.left_out = topics[:_MOST], [*topics[_MOST:]]
-    for topic in topics:
+    def _ids_on_disk(self, topic: Topic) -> StoreIds:
+        """The ids in the rows of the changelog's store; empty without rocksdict, which the stores themselves report."""
         try:
-            facts = _learn(
-                survey,
-                counter,
-                applications,
-                topic,
-                account,
-                contexts=contexts,
-                is_whole=is_whole,
-                application=application,
-            )
-        except AccessDeniedError:
-            account.refused.append(topic)
-            continue
-        if facts is not None:
-            account.findings += _check(facts, context)
-    return account
+            return ids_by_changelog(self.survey.supplied.state, topic, self.counter.rows)
+        except LibraryMissingError:
+            return {}
 
-
-def _check(facts: ChangelogFacts, context: CheckContext) -> Iterator[Finding]:
-    for check in CHECKS:
-        if check.find_of_changelog is not None:
-            yield from check.find_of_changelog(facts, context)
-
-
-def _learn(
-    survey: Survey,
-    counter: Counter,
-    applications: Applications,
-    topic: Topic,
-    account: LookedInto,
-    *,
-    contexts: Sequence[str],
-    is_whole: bool,
-    application: str | None,
-) -> ChangelogFacts | None:
-    """The ids of a changelog that the registry has lost; None if none was seen, or for another application's."""
-    if is_in_own_format(topic):
-        account.wrapped.append(topic)
-        return None
-    roles = dict(registry_roles(survey, topic, contexts))
-    ids_by_role = {role: frozenset(survey.peek(topic, role).schema_ids) for role in roles}
-    if not is_whole and roles:
-        on_disk = _ids_on_disk(survey, counter, topic)
-        ids_by_role = {role: ids | on_disk.get(role, frozenset()) for role, ids in ids_by_role.items()}
-    if not is_whole and not any(unknown_ids(survey, ids, roles[role]) for role, ids in ids_by_role.items()):
-        account.peeked.append(topic)
-        return None
-    if not roles:
-        return None  # even a full read would not show which format its bytes have
-    owner = application or _owner(survey, applications, topic)
-    name = owner or application_prefixes(topic)[-1]
-    census = counter(topic, None, survey.restore_isolation(name).isolation)
-    if census.is_partial:
-        account.partial.append(topic)
-    lost = tuple(_lost(survey, topic, roles, census))
-    if not lost:
-        return None
-    if owner is None:
-        account.unowned.append(topic)
-        return None
-    parsed = parse(topic, application=owner)
-    if parsed is None or parsed.store is None or owner != (_owner(survey, applications, topic) or owner):
-        return None  # it belongs to another application with a longer name
-    return ChangelogFacts(
-        topic=topic,
-        application=owner,
-        store=parsed.store,
-        other_splits=tuple(_other_splits(topic, owner)),
-        census=census,
-        lost=lost,
-    )
-
-
-def _ids_on_disk(survey: Survey, counter: Counter, topic: Topic) -> StoreIds:
-    """The ids in the rows of the changelog's store; empty without rocksdict, which the stores themselves report."""
-    try:
-        return ids_by_changelog(survey.supplied.state, topic, counter.rows)
-    except LibraryMissingError:
-        return {}
+    def _owner(self, topic: Topic) -> str | None:
+        """The living application with the longest name, else a given or generated one; a restore commits no offsets."""
+        survey, among = self.survey, self.applications
+        prefixes = application_prefixes(topic)
+        survey.ask_commits(prefixes)
+        named = (name for name in prefixes if among.is_group(name) and not among.is_plain(name))
+        living = next((name for name in named if not among.has_read(name, topic)), None)
+        owner = living or next((name for name in prefixes if name in survey.supplied.applications), None)
+        return owner or generated_owner(topic)
 
 
 def _lost(survey: Survey, topic: Topic, roles: dict[Role, tuple[str, ...]], census: Census) -> Iterator[LostIds]:
@@ -323,20 +301,3 @@ def _lost(survey: Survey, topic: Topic, roles: dict[Role, tuple[str, ...]], cens
                 schema_ids=ids,
                 registered_ids=tuple(sorted(registered)),
             )
-
-
-def _owner(survey: Survey, applications: Applications, topic: Topic) -> str | None:
-    """The living application with the longest name, else a given or generated one; a restore commits no offsets."""
-    prefixes = application_prefixes(topic)
-    survey.ask_commits(prefixes)
-    named = (name for name in prefixes if applications.is_group(name) and not applications.is_plain(name))
-    living = next((name for name in named if topic not in {read for read, _partition in survey.commits(name)}), None)
-    owner = living or next((name for name in prefixes if name in survey.supplied.applications), None)
-    return owner or generated_owner(topic)
-
-
-def _other_splits(topic: Topic, owner: str) -> Iterable[str]:
-    for name in application_prefixes(topic):
-        parsed = parse(topic, application=name)
-        if name != owner and parsed is not None:
-            yield f"{name}/{parsed.store}"

@@ -12,7 +12,7 @@ from srfix.recovery.checks.missing import missing_ids
 from srfix.recovery.checks.table import CHECKS
 from srfix.recovery.commands import CommandLine
 from srfix.recovery.diagnosis import examination, learning, not_looked_at, undecided, without_logging
-from srfix.recovery.diagnosis.applications import left_over, look_into_changelogs
+from srfix.recovery.diagnosis.applications import ChangelogLook, left_over
 from srfix.recovery.diagnosis.candidates import find_candidates
 from srfix.recovery.diagnosis.examination import Examination
 from srfix.recovery.diagnosis.learning import Counter, learn
@@ -80,15 +80,15 @@ def diagnose(
     ]
     for verdict in verdicts:
         gathered.look_at(verdict)
-    changelogs = look_into_changelogs(
-        survey,
-        counter,
-        candidates.applications,
-        context,
-        is_whole=whole_changelogs,
+    changelogs = ChangelogLook(
+        survey=survey,
+        counter=counter,
+        applications=candidates.applications,
+        context=context,
         application=application,
-        store=store,
+        is_whole=whole_changelogs,
     )
+    changelogs.look(store)
     gathered.findings += changelogs.findings
     gathered.skipped += changelogs.skipped
     is_bare = application is not None and store is None and not candidates.suspects and not left.findings

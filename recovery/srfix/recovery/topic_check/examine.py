@@ -162,15 +162,7 @@ class _Look:
                 skipped.append(
                     self._skipped(role, keys.not_looked_at, could_hide=keys.could_hide or self._is_asked(role))
                 )
-        guids = resolve_guids(
-            self.survey.cluster,
-            self.survey.registry,
-            census,
-            role,
-            context=judge.context,
-            lives=self.lives,
-            deadline_s=self.deadline_s,
-        )
+        guids = resolve_guids(self.survey, census, role, judge.context, self.lives, self.deadline_s)
         census = guids.census
         if guids.unread is not None:
             what = f"the {role.value}s of topic {self.question.topic} that name their schema by GUID"

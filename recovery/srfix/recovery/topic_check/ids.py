@@ -21,7 +21,6 @@ from srfix.recovery.facts.subject_state import version_numbers
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.facts.topics import AskedId, Lives, Standing, Strategy, TopicQuestion, TopicReader, Trouble
 from srfix.recovery.findings import IdAtFault
-from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import NoSubjectError, SchemaError, WireError
 from srfix.serde.formats.table import format_of, record_name
 from srfix.serde.schemas.errors import (
@@ -47,28 +46,24 @@ class GuidsFound:
 
 
 def resolve_guids(
-    cluster: Cluster,
-    registry: ReadableRegistry,
-    census: Census,
-    role: Role,
-    *,
-    context: str,
-    lives: Lives,
-    deadline_s: float | None = None,
+    survey: Survey, census: Census, role: Role, context: str, lives: Lives, deadline_s: float | None
 ) -> GuidsFound:
     """Reads the GUIDs until the deadline, also those of aborted transactions, and asks for the id of each."""
+    nothing = GuidsFound(census=census, by_id={})
     if not any(partition.of(role).guids for partition in census.partitions):
-        return GuidsFound(census=census, by_id={})
-    ids_of_guid = getattr(registry, "ids_of_guid", None)  # Confluent 8.0 on: the id of a GUID's content, by context
+        return nothing
+    ids_of_guid = getattr(survey.registry, "ids_of_guid", None)  # Confluent 8.0 on: the id of its content, by context
     if ids_of_guid is None:
-        return GuidsFound(census=census, by_id={}, unread="this registry client cannot look up GUIDs")
+        return replace(nothing, unread="this registry client cannot look up GUIDs")
     counted: dict[int, Mapping[UUID, IdCount]] = {}
     unread = None
     give_up_at = None if deadline_s is None else time.monotonic() + deadline_s
     try:
         for partition in census.partitions:
             if partition.of(role).guids:
-                counted[partition.partition] = _counted(cluster, census.topic, partition, role, lives, give_up_at)
+                counted[partition.partition] = _counted(
+                    survey.cluster, census.topic, partition, role, lives, give_up_at
+                )
     except GaveUp:
         unread = f"the deadline of {deadline_s:g} s (--deadline) was reached before srfix had read all of them"
     ids: dict[UUID, SchemaId] = {}
@@ -79,11 +74,7 @@ def resolve_guids(
         except SchemaNotFoundError:
             schema_id = None
         except EndpointNotSupportedError:
-            return GuidsFound(
-                census=census,
-                by_id={},
-                unread="this registry does not know GUIDs (Confluent's registry does from 8.0 on)",
-            )
+            return replace(nothing, unread="this registry does not know GUIDs (Confluent's registry does from 8.0 on)")
         if schema_id is None:
             unknown.append(guid)
         else:
