@@ -133,7 +133,8 @@ def learn(
     states = _states(survey, suspect, census)
     keys = keys_of_store(survey, suspect, topic, census, states)
     census = keys.census
-    rows, rows_not_read = learn_rows(survey, suspect, census, counter.rows, streams)
+    places = places_of(survey.supplied.state, suspect)
+    rows, rows_not_read = _rows_of(places, census, counter.rows, streams)
     roles: dict[Role, RoleFacts] = {}
     for role, state in states.items():
         ids = census.ids(role)
@@ -165,7 +166,7 @@ def learn(
         rows=None if rows is None else of_registry_roles(rows, {role: role in roles for role in Role}),
         rows_not_read=rows_not_read,
         starts_anew=starts_anew(survey, suspect),
-        processed=None if group is not None else _processed(survey, suspect, census, counter, streams, keys),
+        processed=None if group is not None else _processed(survey, suspect, keys, places, counter, streams),
         is_global=group is None,
         is_told_global=survey.supplied.is_global(suspect.application, suspect.name),
         value_asks_no_registry=Role.VALUE not in roles
@@ -177,14 +178,24 @@ def learn(
 def _processed(
     survey: Survey,
     suspect: SuspectStore,
-    census: Census,
+    keys: KeyRole,
+    places: tuple[Place, ...],
     counter: Counter,
     streams: StreamsVersion | None,
-    keys: KeyRole,
 ) -> ProcessedRows | None:
-    """Compares a global store's rows with the records of their keys; not if the store's serde may have changed the keys."""
-    rows = learn_processed(survey, suspect, census, counter.deadline_s, streams)
-    if rows is None or not rows.transformed or not keys.is_role or len(keys.census.ids(Role.KEY)) < 2:
+    """Compares a global store's rows with the records of their keys; not if its serde may have changed the keys. None if a
+    restore runs the processor, or if nothing shows one.
+    """
+    if streams is not None and streams.restores_through_processors:
+        return None
+    rows = _processor(survey, suspect, keys.census.topic)
+    if rows.processor is None and not any(place.task.is_global for place in places):
+        return None
+    try:
+        rows = compare_rows(survey, keys.census, places, suspect.context, rows, deadline_s=counter.deadline_s)
+    except LibraryMissingError as error:
+        return replace(rows, not_compared=error.message)
+    if not rows.transformed or not keys.is_role or len(keys.census.ids(Role.KEY)) < 2:
         return rows
     why = "the topic's keys carry several schema ids, so a row may come from a record whose key has another id"
     untold = rows.untold + rows.transformed
@@ -228,11 +239,10 @@ def is_global(survey: Survey, suspect: SuspectStore, topic: Topic | None) -> boo
     return topic is not None and bool(read) and topic not in read
 
 
-def learn_rows(
-    survey: Survey, suspect: SuspectStore, census: Census, count: RowCounter, streams: StreamsVersion | None
+def _rows_of(
+    places: tuple[Place, ...], census: Census, count: RowCounter, streams: StreamsVersion | None
 ) -> tuple[StoreRows | None, str | None]:
     """The ids in the rows on disk; None if no state directory holds it, or with a reason if they were not read."""
-    places = places_of(survey.supplied.state, suspect)
     if not places:
         return None, None
     meaning = OffsetMeaning.UNKNOWN
@@ -242,30 +252,6 @@ def learn_rows(
         return read_rows(places, census, count, meaning=meaning), None
     except LibraryMissingError as error:
         return None, error.message
-
-
-def learn_processed(
-    survey: Survey, suspect: SuspectStore, census: Census, deadline_s: float | None, streams: StreamsVersion | None
-) -> ProcessedRows | None:
-    """Compares a global store's rows with its topic; None if a restore runs the processor, or if nothing shows one."""
-    if streams is not None and streams.restores_through_processors:
-        return None
-    processor = _processor(survey, suspect, census.topic)
-    places = places_of(survey.supplied.state, suspect)
-    if processor.processor is None and not any(place.task.is_global for place in places):
-        return None
-    try:
-        return compare_rows(
-            survey.cluster,
-            survey.registry,
-            census,
-            places,
-            context=suspect.context,
-            processed_rows=processor,
-            deadline_s=deadline_s,
-        )
-    except LibraryMissingError as error:
-        return replace(processor, not_compared=error.message)
 
 
 def _processor(survey: Survey, suspect: SuspectStore, topic: Topic) -> ProcessedRows:

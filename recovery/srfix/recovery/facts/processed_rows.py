@@ -26,7 +26,7 @@ from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.facts.rows_on_disk import Place
 from srfix.recovery.facts.stores import ProcessedRows
-from srfix.recovery.facts.survey import known_schema
+from srfix.recovery.facts.survey import Survey, known_schema
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.casing import CaseRule, match_fields
@@ -230,13 +230,12 @@ def _is_logical(node: _Node) -> bool:
 
 
 def compare_rows(
-    cluster: Cluster,
-    registry: ReadableRegistry,
+    survey: Survey,
     census: Census,
     places: Iterable[Place],
-    *,
     context: str,
     processed_rows: ProcessedRows,
+    *,
     deadline_s: float | None = None,
 ) -> ProcessedRows:
     from srfix.recovery.state.checkpoints import OffsetMeaning
@@ -258,7 +257,7 @@ def compare_rows(
         return replace(processed_rows, not_compared=error.message.removesuffix("."))
     give_up_at = None if deadline_s is None else time.monotonic() + deadline_s
     try:
-        records, are_whole = _records(cluster, census, rows, give_up_at, latest=not is_anywhere)
+        records, are_whole = _records(survey.cluster, census, rows, give_up_at, latest=not is_anywhere)
     except GaveUp:
         return replace(processed_rows, not_compared="the time for the comparison (--deadline) was over")
     if is_anywhere and not are_whole:
@@ -268,7 +267,7 @@ def compare_rows(
             "and the topic no longer has all of its records",
         )
     may_be_table = processed_rows.processor is None
-    comparing = Comparing(registry=registry, topic=census.topic, context=context, may_be_table=may_be_table)
+    comparing = Comparing(registry=survey.registry, topic=census.topic, context=context, may_be_table=may_be_table)
     settled = [
         (_is_one_of(of_key, rows[key], comparing), of_key[-1])
         for key, of_key in records.items()
