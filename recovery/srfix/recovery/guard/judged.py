@@ -24,7 +24,7 @@ from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.findings import Severity, Weight
 from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest
 from srfix.recovery.guard.looking import Sight, SubjectPair
-from srfix.recovery.guard.models import Assumed, GuardedStore, NewSchema, Optimization, StoreForecast, StoreKind, Wiring
+from srfix.recovery.guard.models import Assumed, GuardedStore, NewSchema, StoreForecast, StoreKind, Wiring
 from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, Topic
 from srfix.serde.wire import SchemaId
 
@@ -33,49 +33,6 @@ SOURCE_BYTES: Final = (Wiring.REUSED, Wiring.GLOBAL)
 
 _REUSE_IS_A_SETTING: Final = StreamsVersion(2, 0)
 _REUSE_WAS_TAKEN_OUT: Final = StreamsVersion(1, 0)
-
-_Seen = bool | None
-
-
-def wirings(
-    store: GuardedStore, version: StreamsVersion | None, optimization: Optimization, *, has_changelog: _Seen, runs: bool
-) -> tuple[Wiring, ...]:
-    """All wirings that are possible under a version. If the application `runs`, the internal topics that it needs exist."""
-    match store.kind:
-        case StoreKind.GLOBAL:
-            return (Wiring.GLOBAL,)
-        case StoreKind.OTHER:
-            candidates = {Wiring.OWN, Wiring.NONE}
-        case StoreKind.TABLE:
-            candidates = _of_table(store, version, optimization)
-    if has_changelog and optimization.reuses_source_topics is not True:
-        # Streams made that topic for the store. If it is left over from before a setting was changed, the person must
-        # say so.
-        candidates = candidates & {Wiring.OWN} or candidates
-    elif has_changelog is False and runs:
-        candidates = candidates - {Wiring.OWN} or candidates
-    return tuple(wiring for wiring in Wiring if wiring in candidates)
-
-
-def _of_table(store: GuardedStore, version: StreamsVersion | None, optimization: Optimization) -> set[Wiring]:
-    reuses = _reuses(store, version, optimization)
-    candidates = {Wiring.REUSED} if reuses else {Wiring.OWN, Wiring.NONE}
-    if reuses is None:
-        candidates = {Wiring.REUSED, Wiring.OWN, Wiring.NONE}
-    if store.weight is Weight.WEAK:
-        candidates |= {Wiring.OWN, Wiring.NONE}
-        if version is None or version.asks_the_source_subject:
-            # addReadOnlyStateStore (KIP-813, 3.8) makes the source topic the changelog. A concluded version is only as
-            # exact as KAFKA-10179 needs it, so a version with the fix may be a later one.
-            candidates.add(Wiring.REUSED)
-    return candidates
-
-
-def _reuses(store: GuardedStore, version: StreamsVersion | None, optimization: Optimization) -> bool | None:
-    if version is not None and version < _REUSE_IS_A_SETTING:
-        return version < _REUSE_WAS_TAKEN_OUT
-    reuses = optimization.reuses_source_topics
-    return True if reuses is None and (store.is_ksqldb or store.has_left_a_phantom) else reuses
 
 
 def handed(store: GuardedStore, wiring: Wiring, version: StreamsVersion | None) -> tuple[Topic, ...]:
@@ -115,13 +72,38 @@ class JudgedStore:
     sight: Sight
 
     def wirings(self, version: StreamsVersion | None) -> tuple[Wiring, ...]:
-        return wirings(
-            self.store,
-            version,
-            self.assumed.optimization,
-            has_changelog=self.sight.has_topic(self.store.changelog),
-            runs=self.sight.runs(self.store),
-        )
+        """All wirings that are possible under a version. If the application runs, the internal topics that it needs exist."""
+        store, reuses = self.store, self.assumed.optimization.reuses_source_topics
+        has_changelog, runs = self.sight.has_topic(store.changelog), self.sight.runs(store)
+        match store.kind:
+            case StoreKind.GLOBAL:
+                return (Wiring.GLOBAL,)
+            case StoreKind.OTHER:
+                candidates = {Wiring.OWN, Wiring.NONE}
+            case StoreKind.TABLE:
+                candidates = self._of_table(version)
+        if has_changelog and reuses is not True:
+            # Streams made that topic for the store. If it is left over from before a setting was changed, the person must
+            # say so.
+            candidates = candidates & {Wiring.OWN} or candidates
+        elif has_changelog is False and runs:
+            candidates = candidates - {Wiring.OWN} or candidates
+        return tuple(wiring for wiring in Wiring if wiring in candidates)
+
+    def _of_table(self, version: StreamsVersion | None) -> set[Wiring]:
+        store, reuses = self.store, self.assumed.optimization.reuses_source_topics
+        if version is not None and version < _REUSE_IS_A_SETTING:
+            reuses = version < _REUSE_WAS_TAKEN_OUT
+        elif reuses is None and (store.is_ksqldb or store.has_left_a_phantom):
+            reuses = True
+        candidates = set() if reuses is False else {Wiring.REUSED}
+        if not reuses or store.weight is Weight.WEAK:
+            candidates |= {Wiring.OWN, Wiring.NONE}
+        if store.weight is Weight.WEAK and (version is None or version.asks_the_source_subject):
+            # addReadOnlyStateStore (KIP-813, 3.8) makes the source topic the changelog. A concluded version is only as
+            # exact as KAFKA-10179 needs it, so a version with the fix may be a later one.
+            candidates.add(Wiring.REUSED)
+        return candidates
 
     def forecast(self, version: StreamsVersion | None) -> StoreForecast:
         candidates = self.wirings(version)

@@ -32,8 +32,15 @@ def guarded_stores(supplied: Supplied) -> Iterator[GuardedStore]:
 
 
 def pseudo_topics(supplied: Supplied) -> Iterator[PseudoTopic]:
+    """Three names for each foreign-key join, which is recognised by its sink for registrations."""
     for application, topology, origin, _second in _topologies(supplied):
-        yield from pseudo_topics_of(topology, application=application, origin=origin)
+        prefix = _prefix(application, topology)
+        sinks = {node.topic for part in topology.subtopologies for node in part.nodes if isinstance(node, Sink)}
+        for registration in (f"{prefix}-{sink}" for sink in sorted(sinks)):
+            if recognise(registration) is InternalTopicKind.SUBSCRIPTION_REGISTRATION:
+                for suffix, role in _PSEUDO:
+                    topic = Topic(f"{registration}-{suffix}")
+                    yield PseudoTopic(application=prefix, topic=topic, role=role, origin=origin)
 
 
 def without_topology(supplied: Supplied) -> Iterator[Skipped]:
@@ -83,18 +90,6 @@ def stores_of(
             falls_back=has_second_subject,
             may_have_own_processor=own_processor(topology, store) is not None,
         )
-
-
-def pseudo_topics_of(topology: Topology, *, application: str, origin: str) -> Iterator[PseudoTopic]:
-    """Three names for each foreign-key join, which is recognised by its sink for registrations."""
-    prefix = _prefix(application, topology)
-    sinks = {node.topic for part in topology.subtopologies for node in part.nodes if isinstance(node, Sink)}
-    for sink in sorted(sinks):
-        registration = f"{prefix}-{sink}"
-        if recognise(registration) is InternalTopicKind.SUBSCRIPTION_REGISTRATION:
-            for suffix, role in _PSEUDO:
-                topic = Topic(f"{registration}-{suffix}")
-                yield PseudoTopic(application=prefix, topic=topic, role=role, origin=origin)
 
 
 def falls_back(answers: KsqldbAnswers) -> bool | None:
