@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from srfix.recovery.advice.hints import GenerationHint
@@ -32,7 +32,6 @@ from srfix.recovery.internal_topics import InternalTopicKind, parse, recognise
 from srfix.recovery.state.checkpoints import OffsetMeaning
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role, Subject, Topic, split_context, split_subject
-from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId
 
 if TYPE_CHECKING:
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 ProgressHook: TypeAlias = Callable[[CensusProgress], None] | None
 _Committed: TypeAlias = tuple[int | None, ...] | None
 """For each partition a group's committed offset; for a global table, None instead."""
-_Decoded: TypeAlias = tuple[Topic, _Committed, Isolation, tuple[Role, ...], WindowKind | None, frozenset[SchemaId], str]
 _LAST_RECORD_SINCE: Final = StreamsVersion(2, 6)
 """The first Kafka Streams whose checkpoints hold the offset of the last record, not of the next one."""
 
@@ -56,32 +54,27 @@ class Counter:
     deadline_s: float | None
     max_records: int | None
     decode_values: bool
-    counted: dict[tuple[Topic, _Committed, Isolation], Census] = field(default_factory=dict)
-    decoded: dict[_Decoded, Mapping[Role, Bodies]] = field(default_factory=dict)
-    row_ids: dict[Path, RowIds] = field(default_factory=dict)
 
     def rows(self, place: Place) -> RowIds:
-        path = Path(place.store.path)
-        if path not in self.row_ids:
+        def count() -> RowIds:
             give_up_at = None if self.deadline_s is None else time.monotonic() + self.deadline_s
-            self.row_ids[path] = count_rows(place, give_up_at=give_up_at)
-        return self.row_ids[path]
+            return count_rows(place, give_up_at=give_up_at)
+
+        return self.survey.once(("row ids", place.store.path), count)
 
     def __call__(self, topic: Topic, group: str | None, isolation: Isolation) -> Census:
         """`group` is None for a global table: committed offsets play no part there."""
         committed = self._committed(topic, group)
-        question = topic, committed, isolation
-        if question not in self.counted:
-            request = CensusRequest(
-                topic=topic,
-                partitions=tuple(range(self.survey.topics()[topic])),
-                committed=None if committed is None else dict(enumerate(committed)),
-                isolation=isolation,
-                deadline_s=self.deadline_s,
-                max_records=self.max_records,
-            )
-            self.counted[question] = self.engine.count(request, on_progress=self.on_progress)
-        return self.counted[question]
+        request = CensusRequest(
+            topic=topic,
+            partitions=tuple(range(self.survey.topics()[topic])),
+            committed=None if committed is None else dict(enumerate(committed)),
+            isolation=isolation,
+            deadline_s=self.deadline_s,
+            max_records=self.max_records,
+        )
+        question = "census", topic, committed, isolation
+        return self.survey.once(question, lambda: self.engine.count(request, on_progress=self.on_progress))
 
     def _committed(self, topic: Topic, group: str | None) -> _Committed:
         """By partition; a restore loads the same for groups with the same committed offsets."""
@@ -94,30 +87,14 @@ class Counter:
         census, survey = keys.census, self.survey
         topic, isolation = census.topic, census.isolation
         raw_key_ids = frozenset(self(topic, group, isolation).ids(Role.KEY)) - frozenset(census.ids(Role.KEY))
-        question = topic, self._committed(topic, group), isolation, roles, keys.window, raw_key_ids, context
-        if question not in self.decoded and self.decode_values:
-            self.decoded[question] = whole_bodies(
-                survey.cluster,
-                survey.registry,
-                census,
-                roles,
-                window=keys.window,
-                raw_key_ids=raw_key_ids,
-                context=context,
-                deadline_s=self.deadline_s,
-                on_progress=self.on_progress,
-            )
-        elif question not in self.decoded:
-            self.decoded[question] = newest_bodies(
-                survey.cluster,
-                survey.registry,
-                census,
-                roles,
-                window=keys.window,
-                context=context,
-                deadline_s=self.deadline_s,
-            )
-        return self.decoded[question]
+        decode: Callable[..., Mapping[Role, Bodies]] = newest_bodies
+        if self.decode_values:
+            decode = partial(whole_bodies, raw_key_ids=raw_key_ids, on_progress=self.on_progress)
+        question = "bodies", topic, self._committed(topic, group), isolation, roles, keys.window, raw_key_ids, context
+        arguments = survey.cluster, survey.registry, census, roles
+        return survey.once(
+            question, lambda: decode(*arguments, window=keys.window, context=context, deadline_s=self.deadline_s)
+        )
 
 
 def learn(

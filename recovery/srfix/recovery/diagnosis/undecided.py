@@ -202,5 +202,5 @@ def unseen_source(verdict: Verdict, survey: Survey, command_line: CommandLine) -
     return store.skipped(
         f"it may restore from {' or '.join(piece.topic or '' for piece in similar)}, which this user is not allowed to see: "
         f"{similar[0].detail}. Ask for the ACL {acls}, or name the topic that it restores from: "
-        + command_line.quoted("diagnose", "--source", f"{store.application}/{store.name}=TOPIC")
+        f"{_ask_for_source(store, command_line)}"
     )

@@ -9,7 +9,7 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -96,11 +96,7 @@ def newest_bodies(
                 where = f"partition {place.partition} offset {place.offset}"
                 of_role.left_out[f"{where}: compacted away since it was counted"] = None
                 continue
-            verdict = judge(census.topic, place.record, role)
-            if isinstance(verdict, str):
-                of_role.left_out[verdict] = None
-            elif verdict is not None:
-                of_role.take(place.partition, [verdict.wrong])
+            of_role.take(place.partition, judge(census.topic, place.record, role, of_role.left_out))
         bodies[role] = of_role.bodies(census, role, judge.unknown, newest_only=True)
     return bodies
 
@@ -142,11 +138,9 @@ def whole_bodies(
                 if record.key is not None:
                     for role, keys in latest.items():
                         keys.pop(record.key, None)
-                        verdict = None if record.value is None else judge(census.topic, record, role)
-                        if isinstance(verdict, str):
-                            bodies[role].left_out[verdict] = None
-                        elif verdict is not None:
-                            keys[record.key] = verdict.wrong
+                        if record.value is not None:
+                            for wrong in judge(census.topic, record, role, bodies[role].left_out):
+                                keys[record.key] = wrong
                 next_offset = record.offset + 1
                 if on_progress is not None and done % 500 == 0:
                     on_progress(
@@ -174,13 +168,10 @@ class _Wrong:
     error: DecodeError
 
 
-@dataclass(frozen=True, slots=True)
-class _Verdict:
-    wrong: _Wrong | None
-
-
 class _Judge:
-    """Decodes one record's key or value. A text says why srfix did not try; None means that other code judges it."""
+    """Decodes one record's key or value: what is wrong with it, or None; nothing if other code judges it, or if srfix did
+    not try (`left_out` says why).
+    """
 
     def __init__(
         self,
@@ -202,21 +193,24 @@ class _Judge:
         self._raw_key_ids = raw_key_ids
         self.unknown: set[SchemaId] = set()
 
-    def __call__(self, topic: str, record: RawRecord, role: Role) -> _Verdict | str | None:
+    def __call__(
+        self, topic: str, record: RawRecord, role: Role, left_out: dict[str, None]
+    ) -> tuple[()] | tuple[_Wrong | None]:
         (decoded,) = self._decoders[role].decode(topic, (record,))
         part = decoded.key if role is Role.KEY else decoded.value
         if part.schema_id is None:
-            return None  # not framed by an id: the census counts it
+            return ()  # not framed by an id: the census counts it
         if role is Role.KEY and part.schema_id in self._raw_key_ids:
-            return None
+            return ()
         if isinstance(part.error, ResolveError):
             self.unknown.add(part.schema_id)  # SRF011 reports it
-            return None
+            return ()
         if part.schema_id in self._schemas.raw_bytes or part.error is None:
-            return _Verdict(None)
+            return (None,)
         if isinstance(part.error, DecodeError):
-            return _Verdict(_Wrong(part.schema_id, record.offset, part.error))
-        return f"schema id {part.schema_id}: {_plainly(part.error)}"
+            return (_Wrong(part.schema_id, record.offset, part.error),)
+        left_out[f"schema id {part.schema_id}: {_plainly(part.error)}"] = None
+        return ()
 
 
 class _Remembering:
@@ -254,39 +248,32 @@ class _RoleTally:
     def __init__(self) -> None:
         self.left_out: dict[str, None] = {}
         self._decoded = 0
-        self._undecodable: dict[tuple[int, SchemaId], UndecodableRows] = {}
+        self._undecodable: list[UndecodableRows] = []
 
     def take(self, partition: int, verdicts: Collection[_Wrong | None]) -> None:
-        """Counts live keys of a partition: None for each that decodes."""
+        """Counts live keys of a partition: None for each that decodes. Each id of a partition comes in one call."""
         self._decoded += len(verdicts)
-        for wrong in sorted(
-            (verdict for verdict in verdicts if verdict is not None), key=lambda verdict: verdict.offset
-        ):
-            too_long = isinstance(wrong.error, TrailingBytesError)
-            rows = self._undecodable.get((partition, wrong.schema_id))
-            if rows is None:
-                self._undecodable[partition, wrong.schema_id] = UndecodableRows(
-                    partition=partition,
-                    schema_id=wrong.schema_id,
-                    keys=1,
-                    first_offset=wrong.offset,
-                    last_offset=wrong.offset,
-                    reason=_plainly(wrong.error),
-                    is_only_too_long=too_long,
-                )
-            else:
-                self._undecodable[partition, wrong.schema_id] = replace(
-                    rows,
-                    keys=rows.keys + 1,
-                    last_offset=wrong.offset,
-                    is_only_too_long=rows.is_only_too_long and too_long,
-                )
+        by_id: defaultdict[SchemaId, list[_Wrong]] = defaultdict(list)
+        for wrong in sorted(filter(None, verdicts), key=lambda wrong: wrong.offset):
+            by_id[wrong.schema_id].append(wrong)
+        self._undecodable += (
+            UndecodableRows(
+                partition=partition,
+                schema_id=schema_id,
+                keys=len(of_id),
+                first_offset=of_id[0].offset,
+                last_offset=of_id[-1].offset,
+                reason=_plainly(of_id[0].error),
+                is_only_too_long=all(isinstance(wrong.error, TrailingBytesError) for wrong in of_id),
+            )
+            for schema_id, of_id in by_id.items()
+        )
 
     def bodies(self, census: Census, role: Role, unknown: set[SchemaId], *, newest_only: bool) -> Bodies:
         """Live keys of ids that the registry does not know are not counted."""
         counts = (count for partition in census.partitions for count in partition.of(role).ids)
         return Bodies(
-            undecodable=tuple(rows for _place, rows in sorted(self._undecodable.items())),
+            undecodable=tuple(sorted(self._undecodable, key=lambda rows: (rows.partition, rows.schema_id))),
             decoded=self._decoded,
             live_keys=sum(count.live_keys or 0 for count in counts if count.schema_id not in unknown),
             newest_only=newest_only,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
@@ -101,7 +101,11 @@ def check_topic(
         ]
     skipped = (
         *(skipped for part in parts for skipped in part.skipped),
-        *_undecoded(question.topic, bodies),
+        *(
+            Skipped(what=f"whether the {role.value}s of topic {question.topic} decode", reason=reason, could_hide=False)
+            for role, of_role in bodies.items()
+            for reason in of_role.left_out
+        ),
         *_not_read(answers, configs),
     )
     findings.sort(key=lambda finding: (finding.severity.rank, finding.role.value, finding.subject, finding.code))
@@ -215,12 +219,6 @@ class _Look:
 
     def _skipped(self, role: Role, reason: str, *, could_hide: bool) -> Skipped:
         return Skipped(what=f"the {role.value}s of topic {self.question.topic}", reason=reason, could_hide=could_hide)
-
-
-def _undecoded(topic: Topic, bodies: Mapping[Role, Bodies]) -> Iterator[Skipped]:
-    for role, bodies_of_role in bodies.items():
-        for reason in bodies_of_role.left_out:
-            yield Skipped(what=f"whether the {role.value}s of topic {topic} decode", reason=reason, could_hide=False)
 
 
 def _not_read(answers: TopicAnswers, configs: TopicConfigs) -> Iterator[Skipped]:
