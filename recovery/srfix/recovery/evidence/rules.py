@@ -43,7 +43,7 @@ class Rule:
         """True if the piece may come from this rule; the rules of one kind differ in weight or direction."""
         return (piece.kind, piece.weight, piece.against) == (self.kind, self.weight, self.against)
 
-    def of_topic(self, topic: Topic, detail: str, *, application: str | None = None) -> Evidence:
+    def of_topic(self, topic: Topic | None, detail: str, *, application: str | None = None) -> Evidence:
         return Evidence(
             kind=self.kind,
             topic=topic,
@@ -54,9 +54,7 @@ class Rule:
         )
 
     def of_application(self, application: str, detail: str) -> Evidence:
-        return Evidence(
-            kind=self.kind, topic=None, weight=self.weight, detail=detail, against=self.against, application=application
-        )
+        return self.of_topic(None, detail, application=application)
 
 
 def _application(kind: str, weight: Weight, when: str, *, against: bool = False) -> Rule:
