@@ -14,6 +14,7 @@ from typing import Final
 from uuid import uuid4
 
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -23,7 +24,7 @@ from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.fetching import fetch
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import AvroSerializer, DualSubject, FixedSubject, RegistryClient, SerdeContext, TopicSubject
-from srfix.serde.spark import ReadPlan, StreamProgress, plan_read, read_stream, watch_streams
+from srfix.serde.spark import NEWEST, ReadPlan, StreamProgress, plan_read, read_stream, watch_streams
 from tests.spark.conftest import RELEASE
 from tests.spark.reading_world import ARROW, COLUMNS, ENGINES, JVM, JVM_WITH_ARROW, LOWER, EngineCase
 
@@ -74,6 +75,10 @@ class Topic:
         """With all that is registered now."""
         policy = DualSubject(self._client, first=TopicSubject(), second=FixedSubject(value=SECOND))
         return plan_read(self._client, self.name, COLUMNS, policy=policy)
+
+    def newest(self) -> ReadPlan:
+        """With the columns of the newest version."""
+        return plan_read(self._client, self.name, NEWEST)
 
     def stream(self, spark: SparkSession, case: EngineCase, **options: int) -> DataFrame:
         """The topic, read by an engine."""
@@ -130,6 +135,30 @@ def test_schemas_that_are_born_while_a_stream_runs_are_read_without_a_restart(
     counted = [progress.counts["users"] for progress in said if progress.rows]
     assert (sum(counts.rows for counts in counted), sum(counts.bad for counts in counted)) == (len(topic.rows), 0)
     assert (said[-1].query, said[-1].lag_records) == (name, 0)
+
+
+def test_a_stream_stops_at_a_newer_version_and_goes_on_from_its_checkpoint_under_it(
+    spark: SparkSession, topic: Topic, tmp_path: Path
+) -> None:
+    """Databricks' `avroSchemaEvolutionMode` "restart"."""
+
+    def restarted(plan: ReadPlan) -> StreamingQuery:
+        frame = read_stream(spark, plan, bootstrap_servers=topic.broker.bootstrap_servers, unknown_ids="fail")
+        sink = frame.writeStream.format("parquet").option("checkpointLocation", f"{tmp_path}/checkpoint")
+        return sink.trigger(availableNow=True).start(f"{tmp_path}/rows")
+
+    topic.send(LOWER, 20)
+    assert restarted(topic.newest()).awaitTermination(int(DEADLINE_S))
+    before = topic.newest()
+    topic.send(EXTRA, 10)
+    with pytest.raises(StreamingQueryException, match=r"The plan does not know the schema id \d+\."):
+        restarted(before).awaitTermination(int(DEADLINE_S))
+    assert restarted(topic.newest()).awaitTermination(int(DEADLINE_S))
+
+    rows = spark.read.option("mergeSchema", "true").parquet(f"{tmp_path}/rows").orderBy("value.id").collect()
+    assert [row["value"].asDict() for row in rows] == [
+        {"id": number, "mail": None if number < 20 else "m", "name": f"n{number}"} for number in range(30)
+    ]
 
 
 KILLED: Final = """
