@@ -3,7 +3,7 @@ shapes of schemas, with casts and without; and the census of both beside a bare 
 
     make bench-spark        (python -m tests.bench.bench_spark [--records N] [--rounds R])
 
-CPU time of the JVM and its Python workers together, the least of the rounds, in one session of two cores; the routes take
+CPU time of the JVM and its Python workers together, the median of the rounds, in one session of two cores; the routes take
 turns. Wall times stand beside and are only told. Every route's rows are counted and summed before it is measured.
 """
 
@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -48,7 +48,7 @@ Transform: TypeAlias = Callable[[DataFrame], DataFrame]
 
 _PARTITIONS: Final = 4
 _RECORDS_A_KEY: Final = 10
-_TICK: Final = os.sysconf("SC_CLK_TCK")
+_TURNS_TO_WARM_UP: Final = 3
 _BINARY: Final = "binary only"
 _ONE_ID: Final = "from_avro, one id"
 _BRANCHES: Final = "by hand: when + from_avro"
@@ -70,32 +70,31 @@ _FILTER: Final = "partition = 0 AND offset % 10 = 0"
 _TO_AVRO: Final = "by hand: to_avro"
 
 
-def cpu_seconds() -> float:
-    """User and system time of this process's descendants: the JVM, the Python daemon and its workers, living and reaped."""
-    return sum(descendants().values())
-
-
-def descendants() -> dict[int, float]:
-    """This process's descendants, by their ids, and their time. The Python daemon leaves that of a worker that has ended to
-    nobody."""
+def cpu_of_descendants() -> dict[int, float]:
+    """User and system seconds of this process's living descendants, by their ids: the JVM, the Python daemon and its
+    workers. They are of the clock of each process (Linux' `CPUCLOCK_SCHED`): /proc/*/stat counts in hundredths.
+    """
     parents: dict[int, int] = {}
-    spent: dict[int, float] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
+        with suppress(FileNotFoundError, ProcessLookupError):
             fields = stat.read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        process = int(stat.parent.name)
-        parents[process] = int(fields[1])
-        spent[process] = sum(map(int, fields[11:15])) / _TICK
-    own: dict[int, float] = {}
-    for process, seconds in spent.items():
-        ancestor = parents.get(process)
+            parents[int(stat.parent.name)] = int(fields[1])
+    spent: dict[int, float] = {}
+    for process in parents:
+        ancestor: int | None = parents[process]
         while ancestor not in (None, 0, os.getpid()):
             ancestor = parents.get(ancestor)
         if ancestor == os.getpid():
-            own[process] = seconds
-    return own
+            with suppress(OSError):
+                spent[process] = time.clock_gettime(~process << 3 | 2)
+    return spent
+
+
+def cpu_since(before: Mapping[int, float]) -> float:
+    """What the descendants spent after `before`. Whatever a process spent that has ended since then is lost: a sum of all
+    would fall by its whole life.
+    """
+    return sum(seconds - before.get(process, 0.0) for process, seconds in cpu_of_descendants().items())
 
 
 def run(frame: DataFrame) -> None:
@@ -109,18 +108,19 @@ def run(frame: DataFrame) -> None:
 
 
 def measured(routes: Mapping[str, DataFrame], *, records: int, rounds: int) -> tuple[Figures, Figures]:
-    """CPU and wall nanoseconds a record, each route once a round, after a turn to warm up."""
+    """CPU and wall nanoseconds a record, each route once a round, after turns to warm up, on a heap that was collected."""
     cpu: dict[str, list[float]] = {name: [] for name in routes}
     wall: dict[str, list[float]] = {name: [] for name in routes}
-    for frame in routes.values():
+    for frame in [*routes.values()] * _TURNS_TO_WARM_UP:
         run(frame)
     for number in range(rounds):
         for name in list(routes)[:: 1 if number % 2 else -1]:
-            cpu_before, wall_before = cpu_seconds(), time.perf_counter()
+            routes[name].sparkSession.sparkContext._jvm.System.gc()  # type: ignore[union-attr]
+            cpu_before, wall_before = cpu_of_descendants(), time.perf_counter()
             run(routes[name])
             wall[name].append((time.perf_counter() - wall_before) * 1e9 / records)
-            cpu[name].append((cpu_seconds() - cpu_before) * 1e9 / records)
-    return Figures(spent=cpu, of_batches=True), Figures(spent=wall, of_batches=True)
+            cpu[name].append(cpu_since(cpu_before) * 1e9 / records)
+    return Figures(spent=cpu), Figures(spent=wall)
 
 
 @contextmanager
@@ -405,7 +405,7 @@ def main() -> int:
         held = [
             decoding(topic, client, records=options.records, rounds=options.rounds),
             encoding(rows, client, records=options.records, rounds=options.rounds),
-            by_shapes(spark, Path(scratch), records=options.records // 4, rounds=options.rounds),
+            by_shapes(spark, Path(scratch), records=options.records // 2, rounds=options.rounds),
             counting(spark, records=2 * options.records, rounds=3),
         ]
     return 0 if all(held) else 1
