@@ -17,7 +17,7 @@ from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import RegistryClient, SerdeContext
 from srfix.serde.spark import NEWEST, plan_read
 from srfix.serde.wire import frame_id
-from tests.serde.avro_schemas import array, body, entries, record
+from tests.serde.avro_schemas import array, body, entries, field, map_of, record, record_of
 from tests.serde.test_schema_resolution import NEW, OLD, PROMOTIONS, READ, WRITTEN
 from tests.spark.reading_world import ENGINES, EngineCase, frame
 
@@ -139,13 +139,65 @@ WRAPS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[[Cal
     "made_null": (lambda old: old, lambda new: [new, "null"], lambda draw, _: draw()),
     "array": (array, array, lambda draw, r: [draw() for _ in range(r.randrange(3))]),
     "array_null": (array, lambda new: array(["null", new]), lambda draw, r: [draw() for _ in range(r.randrange(3))]),
-    "map": (
-        lambda old: {"type": "map", "values": old},
-        lambda new: {"type": "map", "values": new},
+    "map": (map_of, map_of, lambda draw, r: {f"k{place}": draw() for place in range(r.randrange(3))}),
+    "into_union": (lambda old: old, lambda new: ["null", other(new), new], lambda draw, _: draw()),
+    "null_into_union": (
+        lambda old: ["null", old],
+        lambda new: [new, "null", other(new)],
+        lambda draw, r: None if r.random() < 0.3 else draw(),
+    ),
+    "array_into_union": (
+        array,
+        lambda new: array([other(new), new]),
+        lambda draw, r: [draw() for _ in range(r.randrange(3))],
+    ),
+    "map_into_union": (
+        map_of,
+        lambda new: ["null", other(new), map_of([new, other(new)])],
         lambda draw, r: {f"k{place}": draw() for place in range(r.randrange(3))},
     ),
 }
 """How a type stands in the writer's and in the reader's schema, and what is written."""
+BRANCHES: dict[str, tuple[Any, Any, Callable[[Random], Any]]] = {
+    **{
+        f"first_of_{'_'.join(types)}": (types[0], ["boolean", *types[1:]], VALUES[types[0]])
+        for types in (("int", "string", "double", "long"), ("long", "float", "double"), ("float", "int", "double"))
+    },
+    "own_kind": ("int", ["double", "boolean", "int"], VALUES["int"]),
+    "full_name": (record("a.A", x="int"), [record("B", x="int"), "int", record("a.A", x="long")], lambda _: {"x": 1}),
+    "short_name": (record("c.C", x="int"), [record("D", x="int"), "int", record("d.C", x="long")], lambda _: {"x": 1}),
+    "its_fields": (
+        record("E", x="int"),
+        [record("F", x="int", y="int"), "int", record_of("G", field("x", "double"), field("z", "int", default=7))],
+        lambda _: {"x": 1},
+    ),
+}
+"""Which branch it is: the writer's type, the reader's, and what is written."""
+
+
+def other(type_: str) -> str:
+    """A type that is not promoted to this one, nor this one to it."""
+    return "string" if type_ == "boolean" else "boolean"
+
+
+def named(value: Any, type_: Any) -> Any:
+    """Spark's value of a reader's type. In Spark a union's types are called member0, member1, …"""
+    match type_:
+        case _ if value is None:
+            return None
+        case list():
+            types = [one for one in type_ if one != "null"]
+            if len(types) == 1:
+                return named(value, types[0])
+            names = [one if isinstance(one, str) else one.get("name", one["type"]).rpartition(".")[2] for one in types]
+            members = zip(names, value.values(), types, strict=True)
+            return {name: named(member, one) for name, member, one in members}
+        case {"items": items}:
+            return [named(item, items) for item in value]
+        case {"values": values}:
+            return {key: named(item, values) for key, item in value.items()}
+        case _:
+            return value
 
 
 @pytest.mark.parametrize("case", ENGINES, ids=str)
@@ -159,20 +211,28 @@ def test_values_are_promoted_as_javas_avro_does(
         for old, wanted in PROMOTIONS.items()
         for new in wanted
     }
-    writer = record(**{name: outer[0](old) for name, (outer, old, _new) in pairs.items()})
-    reader = record(**{name: outer[1](new) for name, (outer, _old, new) in pairs.items()})
+    branches = BRANCHES.items()
+    old_types = {name: outer[0](old) for name, (outer, old, _) in pairs.items()} | {
+        name: it[0] for name, it in branches
+    }
+    new_types = {name: outer[1](new) for name, (outer, _, new) in pairs.items()} | {
+        name: it[1] for name, it in branches
+    }
+    writer, reader = record(**old_types), record(**new_types)
     random = Random(60_000)
     rows = [
         {name: outer[2](partial(VALUES[old], random), random) for name, (outer, old, _new) in pairs.items()}
+        | {name: draw(random) for name, (_, _, draw) in branches}
         for _ in range(20)
     ]
     first = registry.seed("users-value", json.dumps(writer))
     bodies = [body(writer, row) for row in rows]
     by_hand = from_avro(F.substring("value", 6, 2**31 - 1), json.dumps(writer), {"avroSchema": json.dumps(reader)})
     df = frame(spark, [frame_id(first, each) for each in bodies])
-    expected = [row["it"].asDict(recursive=True) for row in df.orderBy("offset").select(by_hand.alias("it")).collect()]
+    by_java = [row["it"].asDict(recursive=True) for row in df.orderBy("offset").select(by_hand.alias("it")).collect()]
+    expected = [{name: named(value, new_types[name]) for name, value in row.items()} for row in by_java]
     with RegistryClient(registry.url) as client:
         plan = plan_read(client, "users", reader_schema=json.dumps(reader))
     read = df.transform(case.read(plan)).orderBy("offset").select("value.*").collect()
     assert [row.asDict(recursive=True) for row in read] == expected
-    assert len(pairs) > 80
+    assert len(pairs) > 130

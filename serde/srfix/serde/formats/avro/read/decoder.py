@@ -41,7 +41,7 @@ def projection(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = (
     """How bodies of a writer schema are read into columns. It is made once, and used for the decoder, for messages, and
     for a plan for Spark's own Avro.
     """
-    root = resolved_root(schema_text, references, spec.reader_schema, spec.case_rule)
+    root = resolved_root(schema_text, references, spec.reader_schema, spec.case_rule, _names(spec))
     require_string_keys(spec.known_columns, "Avro")
     return project(AvroType(root), spec)
 
@@ -71,6 +71,10 @@ def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...]
         return decode if as_on_the_wire else native_decoder(lambda to: to.rows(projected), plan.costs, decode)
 
     return decode_by(as_on_the_wire=False)
+
+
+def _names(spec: ReadSpec) -> tuple[str, ...] | None:
+    return tuple(column.name for column in spec.known_columns) if spec.wrapped and spec.reader_schema else None
 
 
 def left_to_python(projected: Projection[AvroType]) -> str | None:
@@ -133,7 +137,7 @@ def values_decoder(schema_text: str, spec: ReadSpec, references: tuple[str, ...]
     If an array refuses a number, or finds one beyond Python's years, `decoder` finds the error message. None if the
     root is not a record, or cannot feed the columns.
     """
-    root = resolved_root(schema_text, references, spec.reader_schema, spec.case_rule)
+    root = resolved_root(schema_text, references, spec.reader_schema, spec.case_rule, _names(spec))
     require_string_keys(spec.known_columns, "Avro")
     if root.kind != "record":
         return None

@@ -19,37 +19,51 @@ type:
 | string | bytes |
 | bytes | string |
 
-In a reader's union, the first branch of the writer's own kind counts, otherwise the first branch to which the type can
-be promoted.
+In a reader's union, the branch of the writer's own kind counts (a named type: of its name, otherwise the first record
+that has its fields), otherwise the first branch to which the type can be promoted (`Resolver.ReaderUnion`).
+
+A union of several types is a STRUCT. If only the reader has such a union, the writer's type becomes a record of one field,
+which is named like the branch. It has the same bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
 from srfix.serde.bounds import payload_bounds
-from srfix.serde.casing import CaseRule
+from srfix.serde.casing import CaseRule, have_in_common
 from srfix.serde.errors import SchemaError
+from srfix.serde.formats.avro.connect import union_field_name
 from srfix.serde.formats.avro.schema import AvroField, AvroNode, load
 from srfix.serde.formats.rows.value_check import MISSING
 from srfix.serde.specs import ReaderSchema
 
 _PROMOTED: Final = {
-    "int": ("float", "double"),
+    "int": ("long", "float", "double"),
     "long": ("float", "double"),
+    "float": ("double",),
     "string": ("bytes",),
     "bytes": ("string",),
 }
-"""Avro's promotions, except those that Connect accepts anyway."""
-_WIDER: Final = {"int": ("long",), "float": ("double",)}
+"""Avro's promotions."""
+_WIDER: Final = (("int", "long"), ("float", "double"))
+"""Those that Connect accepts anyway."""
+_NULL: Final = AvroNode(kind="null")
 
 
 @lru_cache(maxsize=256)
-def resolved_root(text: str, references: tuple[str, ...], reader: ReaderSchema | None, case_rule: CaseRule) -> AvroNode:
+def resolved_root(
+    text: str,
+    references: tuple[str, ...],
+    reader: ReaderSchema | None,
+    case_rule: CaseRule,
+    columns: tuple[str, ...] | None = None,
+) -> AvroNode:
     """The graph of a writer schema with the reader's names and defaults; unchanged if there is no reader's schema.
+    `columns` are the names of a row's columns, if a root of several types is a row: they may be those of one type.
 
     For `KSQLDB_2020` a union of one type is a STRUCT with that type; for the other rules it is the type itself:
     AvroConverter wrapped it up to 7.6, but not since 7.7.
@@ -60,33 +74,44 @@ def resolved_root(text: str, references: tuple[str, ...], reader: ReaderSchema |
         root = load(text, references)
     if reader is None:
         return root
+    reader_root = load(reader.text, reader.references)
+    is_row_of_one = (
+        columns is not None
+        and _has_several(reader_root)
+        and not have_in_common(columns, map(union_field_name, _values(reader_root)))
+    )
     try:
-        return _Resolution().node(root, load(reader.text, reader.references))
+        # Bare bytes are written without their length.
+        return _Resolution().node(root, reader_root, is_member=is_row_of_one or root.kind == "bytes")
     except RecursionError:
         raise SchemaError("The types of writer and reader nest too deep to be resolved.") from None
 
 
 class _Resolution:
     def __init__(self) -> None:
-        self._done: dict[tuple[AvroNode, AvroNode], AvroNode] = {}
+        self._done: dict[tuple[AvroNode, AvroNode, bool], AvroNode] = {}
+        self._likes: dict[tuple[AvroNode, AvroNode], bool] = {}
 
-    def node(self, writer: AvroNode, reader: AvroNode) -> AvroNode:
-        resolution = self._done.get((writer, reader))
+    def node(self, writer: AvroNode, reader: AvroNode, *, is_member: bool = False) -> AvroNode:
+        """The writer's type. `is_member`: it is one of several types of a union, which is a STRUCT already."""
+        key = writer, reader, is_member
+        resolution = self._done.get(key)
         if resolution is not None:
             return resolution
-        if len(self._done) >= payload_bounds().schema_parts:
-            raise SchemaError(
-                f"The schemas of writer and reader have more than {payload_bounds().schema_parts:,} pairs of types "
-                "(srfix.serde.bounds: schema_parts)."
-            )
-        made = self._done[writer, reader] = replace(writer)
+        _check_pairs(self._done)
+        made = self._done[key] = replace(writer)
         if writer.kind == "union":
-            made.branches = tuple(self.node(branch, reader) for branch in writer.branches)
+            self._union(made, writer, reader, is_member=is_member)
             return made
-        counterpart = _branch_for(writer, reader)
+        counterpart = self._branch_for(writer, reader)
+        promoted = _promoted(writer, reader) if counterpart is None else None
+        branch = counterpart or promoted
+        if branch is not None and writer.kind != "null" and _has_several(reader) and not is_member:
+            self._done[key] = _as_member(made, branch, reader)
+        if promoted is not None and (is_member or (writer.kind, promoted.kind) not in _WIDER):
+            made.read_as = promoted
         if counterpart is None:
-            made.read_as = _promoted(writer, reader)
-            return made
+            return self._done[key]
         if writer.kind == "record":
             self._record(made, writer, counterpart)
         elif writer.kind == "enum":
@@ -97,7 +122,17 @@ class _Resolution:
                 made.props = {**writer.props, "default": default}
         elif writer.items is not None and counterpart.items is not None:
             made.items = self.node(writer.items, counterpart.items)
-        return made
+        return self._done[key]
+
+    def _union(self, made: AvroNode, writer: AvroNode, reader: AvroNode, *, is_member: bool) -> None:
+        has_several = _has_several(writer)
+        is_member = is_member or has_several
+        made.branches = tuple(self.node(branch, reader, is_member=is_member) for branch in writer.branches)
+        for branch, member in zip(writer.branches if has_several else (), made.branches, strict=False):
+            # The member of the STRUCT has the reader's name, unless another branch has it.
+            counterpart = self._branch_for(branch, reader) if branch.name else None
+            if counterpart is not None and _short(counterpart) not in map(_short, writer.branches):
+                member.name = counterpart.name
 
     def _record(self, made: AvroNode, writer: AvroNode, reader: AvroNode) -> None:
         names = {part.name for part in writer.fields}
@@ -122,28 +157,69 @@ class _Resolution:
         written = None if part.name == reader.name else part.name
         return replace(part, name=reader.name, node=self.node(part.node, reader.node), written=written)
 
-
-def _branch_for(writer: AvroNode, reader: AvroNode) -> AvroNode | None:
-    """The reader's type for a writer's type that is not a union; None if the reader has no type of this kind."""
-    alike = [branch for branch in _branches(reader) if branch.kind == writer.kind]
-    if writer.kind in ("record", "enum", "fixed"):
-        alike = [branch for branch in alike if _are_one(writer, branch)]
+    def _branch_for(self, writer: AvroNode, reader: AvroNode) -> AvroNode | None:
+        """The reader's type for a writer's type that is not a union; None if the reader has no type of this kind."""
+        of_kind = [branch for branch in _branches(reader) if branch.kind == writer.kind]
+        if writer.kind not in ("record", "enum", "fixed"):
+            return of_kind[0] if of_kind else None
+        alike = [branch for branch in of_kind if _are_one(writer, branch)]
         alike = [branch for branch in alike if branch.name == writer.name] or alike
-    return alike[0] if alike else None
+        if not alike and writer.kind == "record" and _has_several(reader):
+            alike = [branch for branch in of_kind if self._has_fields(writer, branch)]
+        return alike[0] if alike else None
+
+    def _has_fields(self, writer: AvroNode, reader: AvroNode) -> bool:
+        """Whether Avro reads a writer's record as a branch with another name (`Resolver.ReaderUnion.hasMatchError`)."""
+        if (writer, reader) not in self._likes:
+            _check_pairs(self._likes)
+            nodes = {part.name: part.node for part in writer.fields}
+            self._likes[writer, reader] = all(
+                self._resolves(nodes[part.name], part.node) if part.name in nodes else part.default is not MISSING
+                for part in reader.fields
+            )
+        return self._likes[writer, reader]
+
+    def _resolves(self, writer: AvroNode, reader: AvroNode) -> bool:
+        """Whether Avro reads some value of the writer's type as the reader's."""
+        return writer.kind == "union" or (self._branch_for(writer, reader) or _promoted(writer, reader)) is not None
+
+
+def _check_pairs(pairs: Sized) -> None:
+    if len(pairs) >= payload_bounds().schema_parts:
+        raise SchemaError(
+            f"The schemas of writer and reader have more than {payload_bounds().schema_parts:,} pairs of types "
+            "(srfix.serde.bounds: schema_parts)."
+        )
+
+
+def _as_member(node: AvroNode, branch: AvroNode, reader: AvroNode) -> AvroNode:
+    """The STRUCT of a reader's union, in which a type is this branch. Its bytes are those of the record's field, and its
+    other members are null, whatever Connect has for a field that is null."""
+    others = []
+    for other in _values(reader):
+        props = {name: value for name, value in other.props.items() if name != "connect.default"}
+        nullable = AvroNode(kind="union", branches=(_NULL, replace(other, props=props)))
+        others.append(AvroField(name=union_field_name(other), node=nullable, default=None))
+    field = AvroField(name=union_field_name(branch), node=node, default=MISSING)
+    return AvroNode(kind="record", fields=(field,), defaults=tuple(part for part in others if part.name != field.name))
 
 
 def _promoted(writer: AvroNode, reader: AvroNode) -> AvroNode | None:
-    """The reader's type to which a writer's type is promoted; None if there is none, or if Connect accepts the type
-    anyway. Among several types it is the one whose field gets the value."""
-    branches = [branch for branch in _branches(reader) if branch.kind != "null"]
+    """The reader's type to which a writer's type is promoted: of several, the one whose field gets the value."""
     kinds = _PROMOTED.get(writer.kind, ())
-    if len(branches) > 1:
-        kinds = (*_WIDER.get(writer.kind, ()), *kinds)
-    return next((branch for branch in branches if branch.kind in kinds), None)
+    return next((branch for branch in _branches(reader) if branch.kind in kinds), None)
 
 
 def _branches(node: AvroNode) -> Sequence[AvroNode]:
     return node.branches if node.kind == "union" else (node,)
+
+
+def _values(node: AvroNode) -> Sequence[AvroNode]:
+    return [branch for branch in _branches(node) if branch.kind != "null"]
+
+
+def _has_several(node: AvroNode) -> bool:
+    return len(_values(node)) > 1
 
 
 def _are_one(writer: AvroNode, reader: AvroNode) -> bool:

@@ -1,0 +1,199 @@
+"""A union of several types in the reader's schema, as `org.apache.avro.Resolver` resolves it
+(`ReaderUnion.firstMatchingBranch`). Such a union of the reader's is a STRUCT, of which only the branch
+that was chosen is not null.
+
+| the writer's type | the reader's union | the branch |
+|---|---|---|
+| any | has its kind | that, also behind one to which it can be promoted |
+| a record, enum or fixed type | has its full name | that |
+| the same | has its name, or an alias that is its name | that |
+| a record | has none of its name | the first record that has its fields |
+| int, long, float, string or bytes | has not its kind | the first to which it can be promoted |
+| any | has nothing of this | none: the row is bad |
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from srfix.serde.arrow.decode import to_arrow
+from srfix.serde.arrow.value_wise import ValueWise
+from srfix.serde.casing import CaseRule
+from srfix.serde.deserializer import AvroDeserializer
+from srfix.serde.errors import IncompatibleTypeError
+from srfix.serde.formats.avro.read import decoder
+from srfix.serde.formats.avro.read.kernel import native_decoder
+from srfix.serde.formats.avro.read.resolution import resolved_root
+from srfix.serde.interface import SerdeContext, Value
+from srfix.serde.native import kernel
+from srfix.serde.resolve.policies import ById
+from srfix.serde.specs import ReaderSchema
+from tests.serde.avro_schemas import array, enum, field, fixed, map_of, record, record_of
+from tests.serde.fakes import MemoryRegistry, framed
+from tests.serde.fuzz.engines import python_engine
+
+USERS = SerdeContext("users")
+LONG_OR_TEXT = ["null", "long", "string"]
+A, B = record("ns.A", x="int"), record("B", x="int", y="string")
+FAR = record("far.A", x="long")
+OLD = record_of("New", field("x", "long"), field("z", "int", default=7), aliases=["ns.A"])
+LIKE = record_of("Like", field("x", "long"), field("z", "int", default=7))
+UNLIKE = record_of("Unlike", field("x", "long"), field("needed", "int"))
+
+READER_UNIONS = {
+    "own_kind": ("long", 5, LONG_OR_TEXT, {"long": 5, "string": None}),
+    "own_kind_last": ("int", 5, ["double", "long", "int"], {"double": None, "long": None, "int": 5}),
+    "promoted": ("int", 5, LONG_OR_TEXT, {"long": 5, "string": None}),
+    "first_promoted": ("int", 5, ["string", "double", "long"], {"string": None, "double": 5.0, "long": None}),
+    "rounded": ("long", 16_777_219, ["float", "string"], {"float": 16_777_220.0, "string": None}),
+    "float": ("float", 1.5, ["int", "double"], {"int": None, "double": 1.5}),
+    "text_as_bytes": ("string", "é", ["null", "int", "bytes"], {"int": None, "bytes": "é".encode()}),
+    "bytes_as_text": ("bytes", b"e", ["null", "int", "string"], {"int": None, "string": "e"}),
+    "connect_default": (
+        "long",
+        5,
+        ["null", "long", {"type": "string", "connect.default": "no"}],
+        {"long": 5, "string": None},
+    ),
+    "nullable": (["null", "long"], 5, LONG_OR_TEXT, {"long": 5, "string": None}),
+    "null": (["null", "long"], None, LONG_OR_TEXT, None),
+    "full_name": (FAR, {"x": 1}, ["string", LIKE, FAR], {"string": None, "Like": None, "A": {"x": 1}}),
+    "short_name": (A, {"x": 1}, ["string", LIKE, FAR], {"string": None, "Like": None, "A": {"x": 1}}),
+    "alias": (A, {"x": 1}, ["string", LIKE, OLD], {"string": None, "Like": None, "New": {"x": 1, "z": 7}}),
+    "its_fields": (A, {"x": 1}, ["string", UNLIKE, LIKE], {"string": None, "Unlike": None, "Like": {"x": 1, "z": 7}}),
+    "enum": (enum("P", "Q"), "Q", ["int", enum("Q", "P")], {"int": None, "E": "Q"}),
+    "fixed": (fixed(2), b"ab", ["bytes", fixed(2)], {"bytes": None, "F": b"ab"}),
+    "array": (array("int"), [1], ["null", "int", array("double")], {"int": None, "array": [1.0]}),
+    "map": (
+        map_of("long"),
+        {"k": 1},
+        [map_of(LONG_OR_TEXT), "int"],
+        {"map": {"k": {"long": 1, "string": None}}, "int": None},
+    ),
+    "items": (array("int"), [1, 2], array(LONG_OR_TEXT), [{"long": 1, "string": None}, {"long": 2, "string": None}]),
+    "nullable_items": (
+        array(["null", "string"]),
+        ["a", None],
+        array(LONG_OR_TEXT),
+        [{"long": None, "string": "a"}, None],
+    ),
+    "values": (map_of("string"), {"k": "v"}, map_of(LONG_OR_TEXT), {"k": {"long": None, "string": "v"}}),
+    "fields": (A, {"x": 1}, record("A", x=LONG_OR_TEXT), {"x": {"long": 1, "string": None}}),
+    "several_of_both": (
+        ["null", "int", A],
+        {"x": 1},
+        ["null", "double", OLD],
+        {"double": None, "New": {"x": 1, "z": 7}},
+    ),
+}
+REFUSED = {
+    "no_branch_of_the_reader": ("boolean", True, LONG_OR_TEXT),
+}
+
+
+def reading(writer: Any, value: object, reader: Any, *, strict: bool = False) -> tuple[AvroDeserializer, bytes]:
+    registry = MemoryRegistry()
+    payload = framed(registry, record(v=writer), {"v": value})
+    return AvroDeserializer(ById(registry), reader_schema=json.dumps(record(v=reader)), strict=strict), payload
+
+
+@contextmanager
+def kernel_alone() -> Iterator[None]:
+    """A body that the kernel leaves to Python is an error."""
+    if kernel() is None:
+        pytest.skip("There is no kernel")
+
+    def leave(payload: bytes, body_offset: int) -> Value:
+        raise AssertionError(f"{payload[body_offset:].hex()} was left to Python")
+
+    with patch(f"{decoder.__name__}.native_decoder", lambda describe, costs, _: native_decoder(describe, costs, leave)):
+        yield
+
+
+ENGINES = pytest.mark.parametrize("engine", [kernel_alone, python_engine], ids=["kernel", "python"])
+
+
+class TestRows:
+    @ENGINES
+    @pytest.mark.parametrize(("writer", "value", "reader", "row"), READER_UNIONS.values(), ids=READER_UNIONS)
+    def test_one_type_is_the_branch_that_avro_chooses(
+        self, engine: Any, writer: Any, value: object, reader: Any, row: object
+    ) -> None:
+        self._check(engine, writer, value, reader, row)
+
+    def _check(self, engine: Any, writer: Any, value: object, reader: Any, row: object) -> None:
+        with engine():
+            read, payload = reading(writer, value, reader)
+            assert read(payload, USERS) == {"v": row}
+            by_column = [to_arrow([payload], USERS, read, engine=each).to_pylist() for each in (None, ValueWise)]
+        assert by_column[0] == by_column[1]
+
+    @pytest.mark.parametrize("engine", [nullcontext, python_engine], ids=["kernel", "python"])
+    @pytest.mark.parametrize(("writer", "value", "reader"), REFUSED.values(), ids=REFUSED)
+    def test_what_avro_does_not_resolve_is_a_bad_row(
+        self, engine: Any, writer: Any, value: object, reader: Any
+    ) -> None:
+        with engine():
+            read, payload = reading(writer, value, reader)
+            with pytest.raises(IncompatibleTypeError, match="At ->v"):
+                read(payload, USERS)
+            batch = to_arrow([payload], USERS, read, on_error="quarantine")
+        assert batch.column("_srfix_reason").to_pylist() == ["TYPE_MISMATCH"]
+
+
+def test_members_that_the_writer_lacks_are_fed() -> None:
+    read, payload = reading("long", 5, LONG_OR_TEXT, strict=True)
+    assert read(payload, USERS) == {"v": {"long": 5, "string": None}}
+
+
+class TestRoots:
+    """A root is the value of the only column, or a row whose columns are the union's types, or those of one of them."""
+
+    UNION = (record_of("A", field("x", "long"), field("z", "int", default=7)), record("B", y="long"))
+
+    def test_the_columns_are_the_unions_types(self) -> None:
+        assert self._read(A, {"x": 1}, list(self.UNION)) == {"A": {"x": 1, "z": 7}, "B": None}
+        assert self._read("int", 5, LONG_OR_TEXT) == {"long": 5, "string": None}
+
+    def test_the_columns_are_those_of_one_type(self) -> None:
+        assert self._read(A, {"x": 1}, list(self.UNION), columns="`x` BIGINT, `z` INT") == {"x": 1, "z": 7}
+        assert self._read(["null", A], {"x": 1}, list(self.UNION), columns="`x` INT") == {"x": 1}
+
+    def test_the_value_of_the_only_column(self) -> None:
+        column = "`v` STRUCT<`long` BIGINT, `string` STRING>"
+        assert self._read("int", 5, LONG_OR_TEXT, columns=column, wrap=False) == {"v": {"long": 5, "string": None}}
+
+    def _read(self, writer: Any, value: object, reader: Any, **options: Any) -> object:
+        registry = MemoryRegistry()
+        payload = framed(registry, writer, value)
+        return AvroDeserializer(ById(registry), reader_schema=json.dumps(reader), **options)(payload, USERS)
+
+
+def test_records_that_nest_in_many_ways_are_compared_once() -> None:
+    """Each of 100 levels has two branches: there are 2¹⁰⁰ ways through them."""
+    writers, readers = [json.dumps(record("W99", x="int"))], [json.dumps(record(f"{side}99", y="int")) for side in "AB"]
+    for level in range(98, -1, -1):
+        writers.append(json.dumps(record(f"W{level}", x=f"W{level + 1}")))
+        readers += [json.dumps(record(f"{side}{level}", x=[f"A{level + 1}", f"B{level + 1}"])) for side in "AB"]
+    reader = ReaderSchema(text=json.dumps(record(v=["A0", "B0"])), references=tuple(readers))
+    root = resolved_root(json.dumps(record(v="W0")), tuple(writers), reader, CaseRule.UNIQUE)
+    assert root.fields[0].node.name == "W0"  # as it was: none of them fits
+
+
+def test_a_record_in_itself() -> None:
+    def tree(value: Any, below: Any) -> Any:
+        return record("Tree", value=value, below=["null", below])
+
+    writer, reader = tree("int", "Tree"), tree(LONG_OR_TEXT, "Tree")
+    registry = MemoryRegistry()
+    payload = framed(registry, writer, {"value": 1, "below": {"value": 2, "below": None}})
+    struct = "`value` STRUCT<`long` BIGINT>"
+    columns = f"{struct}, `below` STRUCT<{struct}, `below` STRUCT<{struct}>>"
+    read = AvroDeserializer(ById(registry), columns=columns, reader_schema=json.dumps(reader))
+    assert read(payload, USERS) == {"value": {"long": 1}, "below": {"value": {"long": 2}, "below": None}}
