@@ -36,6 +36,8 @@ from srfix.serde.deserializer import AvroDeserializer, SchemaDeserializer
 from srfix.serde.errors import (
     ColumnError,
     DecodeError,
+    EngineRefusedError,
+    IncompatibleTypeError,
     NothingFedError,
     RegistryError,
     SchemaError,
@@ -356,6 +358,42 @@ class TestPromotions:
             flat = AvroDeserializer(ById(registry), reader_schema=json.dumps(reader))
             assert table.column("v").to_pylist() == to_arrow([payload], USERS, flat).column("v").to_pylist()
 
+    @given(
+        types=st.lists(st.sampled_from(sorted(PROMOTIONS)), min_size=2, max_size=4, unique=True),
+        reader=st.sampled_from([*PROMOTIONS, "double"]),
+        outer=st.sampled_from([lambda type_: type_, array, map_of]),
+        data=st.data(),
+    )
+    def test_a_writers_union_under_one_type_as_fastavro(
+        self, types: list[str], reader: str, outer: Callable[[Any], Any], data: st.DataObject
+    ) -> None:
+        """A value of another branch makes a bad row."""
+        written = data.draw(st.sampled_from(types))
+        value = data.draw(PLAIN[written])
+        if outer is not array and outer is not map_of:
+            datum: Any = (written, value)
+        else:
+            datum = [(written, value)] if outer is array else {"k": (written, value)}
+        writer = record(v=outer(["null", *types]))
+        registry = MemoryRegistry()
+        payload = framed(registry, writer, {"v": datum})
+        read = AvroDeserializer(ById(registry), reader_schema=json.dumps(record(v=outer(["null", reader]))))
+        if reader not in PROMOTIONS[written]:
+            with pytest.raises(IncompatibleTypeError, match="->v"):
+                read(payload, USERS)
+            batch = to_arrow([payload], USERS, read, on_error="quarantine")
+            assert batch.column("_srfix_reason").to_pylist() == ["TYPE_MISMATCH"]
+            return
+        expected: Any = fastavro.schemaless_reader(
+            BytesIO(payload[5:]), fastavro.parse_schema(writer), record(v=outer(["null", reader]))
+        )
+        row = read(payload, USERS)
+        assert json.dumps(row, default=repr) == json.dumps(expected, default=repr)
+        value = expected["v"]
+        for engine in (None, ValueWise):
+            column = to_arrow([payload], USERS, read, engine=engine).column("v").to_pylist()
+            assert column == [list(value.items()) if isinstance(value, dict) else value]
+
     @pytest.mark.parametrize(
         ("writer", "value", "read"),
         [
@@ -440,14 +478,40 @@ class TestPlans:
     def test_a_union_of_one_of_the_two_schemas_is_explained(
         self, registry: FixtureRegistry, client: RegistryClient
     ) -> None:
-        writer = record(a="int", c="int")
+        writer = record(a="int", b=["int", "string"], c="int")
         registry.seed("users-value", json.dumps(writer))
-        plan = plan_read(client, "users", reader_schema=json.dumps(record(a=["null", "long", "string"], c="int")))
+        plan = plan_read(
+            client, "users", reader_schema=json.dumps(record(a=["null", "long", "string"], b="long", c="int"))
+        )
         jvm_read(plan)
         said = " ".join(plan.explain(extended=True).split())
         assert [planned.problem for planned in plan.schemas] == [None]
-        for line in ("a->string <- null: the default of the reader's schema",):
+        for line in (
+            "a->string <- null: the default of the reader's schema",
+            "b BIGINT <- b (union of int, string to BIGINT)",
+            "b BIGINT <- b->string (makes the row bad: At ->b, a column of the type BIGINT",
+        ):
             assert line in said
+
+    @pytest.mark.parametrize(
+        ("types", "reader", "column"), [(["int", "float"], "float", "DOUBLE"), (["int", "string"], "long", "BYTES")]
+    )
+    def test_the_jvm_engine_refuses_a_union_that_it_does_not_read_in_one_way(
+        self, registry: FixtureRegistry, client: RegistryClient, types: list[str], reader: str, column: str
+    ) -> None:
+        registry.seed("users-value", json.dumps(record(v=types)))
+        plan = plan_read(client, "users", f"`v` {column}", reader_schema=json.dumps(record(v=reader)))
+        with pytest.raises(EngineRefusedError, match="its branches are not all read in the same way"):
+            jvm_read(plan)
+
+    def test_a_union_of_records_under_one_of_them_is_no_problem_of_every_row(
+        self, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        registry.seed("users-value", json.dumps([record("A", x="int"), record("B", y="int")]))
+        plan = plan_read(client, "users", reader_schema=json.dumps(record("B", y="int")))
+        assert [planned.problem for planned in plan.schemas] == [None]
+        with pytest.raises(EngineRefusedError, match="its root is a union"):
+            jvm_read(plan)
 
     def test_a_reader_with_nothing_that_spark_has_gives_no_plan(self, client: RegistryClient) -> None:
         time = {"type": "int", "connect.name": "org.apache.kafka.connect.data.Time"}

@@ -156,6 +156,12 @@ WRAPS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[[Cal
         lambda new: ["null", other(new), map_of([new, other(new)])],
         lambda draw, r: {f"k{place}": draw() for place in range(r.randrange(3))},
     ),
+    "out_of_union": (lambda old: ["null", other(old), old], lambda new: ["null", new], lambda draw, _: draw()),
+    "array_out_of_union": (
+        lambda old: array([other(old), old]),
+        array,
+        lambda draw, r: [draw() for _ in range(r.randrange(3))],
+    ),
 }
 """How a type stands in the writer's and in the reader's schema, and what is written."""
 BRANCHES: dict[str, tuple[Any, Any, Callable[[Random], Any]]] = {
@@ -170,6 +176,12 @@ BRANCHES: dict[str, tuple[Any, Any, Callable[[Random], Any]]] = {
         record("E", x="int"),
         [record("F", x="int", y="int"), "int", record_of("G", field("x", "double"), field("z", "int", default=7))],
         lambda _: {"x": 1},
+    ),
+    "several_out_of_union": (["boolean", "int", "long", "string"], "double", VALUES["int"]),
+    "record_out_of_union": (
+        [record("H", x="int"), record("I", x="int")],
+        record("I", x="long"),
+        lambda _: ("I", {"x": 1}),
     ),
 }
 """Which branch it is: the writer's type, the reader's, and what is written."""
@@ -235,4 +247,23 @@ def test_values_are_promoted_as_javas_avro_does(
         plan = plan_read(client, "users", reader_schema=json.dumps(reader))
     read = df.transform(case.read(plan)).orderBy("offset").select("value.*").collect()
     assert [row.asDict(recursive=True) for row in read] == expected
-    assert len(pairs) > 130
+    assert len(pairs) > 160
+
+
+@pytest.mark.parametrize("case", ENGINES, ids=str)
+def test_a_branch_that_avro_does_not_resolve_makes_a_bad_row(
+    spark: SparkSession, registry: FixtureRegistry, case: EngineCase
+) -> None:
+    """Avro's specification: Java reads a record as one with another name, if it has the fields."""
+    one, two = record("A", x="int"), record("B", x="int")
+    writer, reader = record(v=["null", "long", "string"], r=[one, two]), record(v="long", r=two)
+    first = registry.seed("users-value", json.dumps(writer))
+    written = ((5, "B"), ("x", "B"), (5, "A"), (None, "B"))
+    payloads = [frame_id(first, body(writer, {"v": value, "r": (name, {"x": 1})})) for value, name in written]
+    with RegistryClient(registry.url) as client:
+        plan = plan_read(client, "users", reader_schema=json.dumps(reader))
+    df = frame(spark, payloads).transform(case.read(plan, on_error="quarantine"))
+    rows = df.orderBy("offset").selectExpr("value.v", "value.r.x", "_srfix_reason AS reason").collect()
+    reason = "TYPE_MISMATCH" if case.engine == "arrow" else "DECODE_FAILED"
+    bad = (None, None, reason)
+    assert [tuple(row) for row in rows] == [(5, 1, None), bad, bad, (None, 1, None)]

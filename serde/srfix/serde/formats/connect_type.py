@@ -70,6 +70,10 @@ class ConnectWriterType:
         """None: only Avro's schemas are resolved."""
         return ()
 
+    @property
+    def choices(self) -> tuple[WriterField[Any], ...]:
+        return ()
+
     def by_name(self, columns: Columns) -> Mapping[str, Column]:
         return {column.name: column for column in columns}
 

@@ -66,6 +66,10 @@ class WriterType(Protocol):
     def defaults(self) -> Sequence[WriterField[Self]]:
         """The fields of a reader's schema that the writer lacks, and that have a default."""
 
+    @property
+    def choices(self) -> Sequence[WriterField[Self]]:
+        """The branches of a union that a reader's schema reads as one type; none of anything else."""
+
     def fields(self, path: str) -> Sequence[WriterField[Self]]:
         """For a STRUCT: the fields, or the branches of a union, in the writer's order."""
 
@@ -259,6 +263,8 @@ class Fields(Generic[W]):
     """Which field feeds which column, in the order in which columns are filled."""
     absent: tuple[Absent[W], ...]
     """The columns that no field feeds, in order."""
+    is_choice: bool = False
+    """True for the branches of a union that feed one column, which is the value (`WriterType.choices`)."""
 
     def by_field(self) -> Mapping[int, tuple[Target[W], ...]]:
         """A field's number → the columns that it feeds; empty for a field that is skipped."""

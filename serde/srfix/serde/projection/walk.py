@@ -78,9 +78,11 @@ class _Walk:
         return Projected(writer=writer, column=column, path=path, unit=unit, default=default, how=how)
 
     def _how(self, writer: W, column: ColumnType, path: str, unit: TimeUnit | None, declared: ColumnType) -> How[W]:
+        if choices := writer.choices:
+            return self._choice(choices, column, path, declared)
         connect = writer.connect
         if connect is None:
-            return Refused(incompatible("null", column, path))
+            return Refused(incompatible(writer.word, column, path))
         refused = refusal_in_unit(connect, unit, declared, path)
         if refused is not None:
             return Refused(refused)
@@ -123,6 +125,16 @@ class _Walk:
         self.absent += [f"{path}->{one.name}".removeprefix("->") for one in left if one.name not in defaults]
         absent = tuple(Absent(column=column, default=defaults.get(column.name)) for column in left)
         return Fields(columns=columns, fields=fields, targets=targets, absent=absent)
+
+    def _choice(
+        self, choices: Sequence[WriterField[W]], column: ColumnType, path: str, declared: ColumnType
+    ) -> Fields[W]:
+        only = Column("value", column)
+        targets = tuple(
+            Target(field=field, column=only, counts=True, value=self.value(field.type, column, path, declared))
+            for field in choices
+        )
+        return Fields(columns=(only,), fields=choices, targets=targets, absent=(), is_choice=True)
 
     def target(
         self, field: WriterField[W], column: Column, path: str, declared: ColumnType, *, counts: bool

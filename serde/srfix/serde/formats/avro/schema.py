@@ -81,7 +81,8 @@ class AvroNode:
     props: Mapping[str, object] = field(default_factory=dict)
     """The properties that are not Avro's own: connect.*, logicalType, scale, precision, an enum's default."""
     read_as: AvroNode | None = None
-    """For a resolved type: the reader's type, if Avro promotes the writer's type to it and Connect does not."""
+    """For a resolved type: the reader's type, if Avro promotes the writer's type to it and Connect does not, or reads a
+    union of several types as it."""
     is_map_entry: bool = False
     """Connect's record for an entry of a map whose keys are not plain strings (`AvroData`)."""
 

@@ -110,6 +110,16 @@ class AvroType:
             WriterField(number=number, name=name, written=name, type=AvroType(branch)) for number, branch, name in named
         )
 
+    @property
+    def choices(self) -> tuple[WriterField[AvroType], ...]:
+        if not self.is_union or self.value.read_as is None:
+            return ()
+        return tuple(
+            WriterField(number=number, name=describe(branch), written=describe(branch), type=AvroType(branch))
+            for number, branch in enumerate(self.value.branches)
+            if branch.kind != "null"
+        )
+
     def items(self) -> AvroType:
         assert self.value.items is not None
         return AvroType(self.value.items)

@@ -73,7 +73,7 @@ def _feeds(projection: Projection[W]) -> Feeds:
         walk.bare = projection.columns[0].name
         walk.value(root, "", is_certain=is_certain)
     elif isinstance(root.how, Fields):
-        walk.fields(root.how, "", "", is_certain=True)
+        walk.fields(root.how, "", "", is_certain=not root.how.is_choice)
         # If null is allowed, a body may be null, which is a tombstone.
         if projection.unfed is not None and is_certain:
             walk.problem = projection.unfed.error()
@@ -101,7 +101,7 @@ class _Walk:
         self._feed(value, field, over, how.refusal if isinstance(how, Scalar) else None, is_certain=is_value)
         match how:
             case Fields():
-                self.fields(how, self._column(value), field, is_certain=is_value)
+                self.fields(how, self._column(value), field, is_certain=is_value and not how.is_choice)
             case Items(items):
                 self._inside(items, _joined(field, "ARRAY"))
             case Entries(keys, values):

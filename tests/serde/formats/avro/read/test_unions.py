@@ -1,5 +1,5 @@
-"""A union of several types in the reader's schema, as `org.apache.avro.Resolver` resolves it
-(`ReaderUnion.firstMatchingBranch`). Such a union of the reader's is a STRUCT, of which only the branch
+"""A union of several types in one of the two schemas, as `org.apache.avro.Resolver` resolves it
+(`ReaderUnion.firstMatchingBranch`, `WriterUnion`). Such a union of the reader's is a STRUCT, of which only the branch
 that was chosen is not null.
 
 | the writer's type | the reader's union | the branch |
@@ -10,6 +10,11 @@ that was chosen is not null.
 | a record | has none of its name | the first record that has its fields |
 | int, long, float, string or bytes | has not its kind | the first to which it can be promoted |
 | any | has nothing of this | none: the row is bad |
+
+| the writer's union | the reader's type | a value of the branch |
+|---|---|---|
+| several types | is a branch's own, or one to which it can be promoted | is read as the reader's type |
+| the same | is neither | makes a bad row (TYPE_MISMATCH) |
 """
 
 from __future__ import annotations
@@ -92,7 +97,22 @@ READER_UNIONS = {
         {"double": None, "New": {"x": 1, "z": 7}},
     ),
 }
+WRITER_UNIONS = {
+    "own_kind": (LONG_OR_TEXT, 5, "long", 5),
+    "null": (LONG_OR_TEXT, None, "long", None),
+    "promoted": (["null", "int", "string"], 5, ["null", "double"], 5.0),
+    "two_of_it": (["boolean", "int", "double"], ("int", 5), "double", 5.0),
+    "two_of_it_second": (["boolean", "int", "double"], ("double", 1.5), "double", 1.5),
+    "text": (["string", "bytes"], ("bytes", b"a"), "string", "a"),
+    "record": (["null", A, B], ("ns.A", {"x": 1}), OLD, {"x": 1, "z": 7}),
+    "items": (array(["int", "string"]), [1, 2], array("long"), [1, 2]),
+    "array": (["null", "string", array("int")], [1], array("double"), [1.0]),
+}
 REFUSED = {
+    "another_branch": (LONG_OR_TEXT, "x", "long"),
+    "connect_would_take_it": (LONG_OR_TEXT, 5, "string"),
+    "another_record": (["null", A, B], ("B", {"x": 1, "y": "z"}), OLD),
+    "one_of_the_items": (array(["int", "string"]), [1, "x"], array("long")),
     "no_branch_of_the_reader": ("boolean", True, LONG_OR_TEXT),
 }
 
@@ -123,6 +143,13 @@ class TestRows:
     @ENGINES
     @pytest.mark.parametrize(("writer", "value", "reader", "row"), READER_UNIONS.values(), ids=READER_UNIONS)
     def test_one_type_is_the_branch_that_avro_chooses(
+        self, engine: Any, writer: Any, value: object, reader: Any, row: object
+    ) -> None:
+        self._check(engine, writer, value, reader, row)
+
+    @ENGINES
+    @pytest.mark.parametrize(("writer", "value", "reader", "row"), WRITER_UNIONS.values(), ids=WRITER_UNIONS)
+    def test_a_branch_is_the_readers_one_type(
         self, engine: Any, writer: Any, value: object, reader: Any, row: object
     ) -> None:
         self._check(engine, writer, value, reader, row)
@@ -168,6 +195,11 @@ class TestRoots:
     def test_the_value_of_the_only_column(self) -> None:
         column = "`v` STRUCT<`long` BIGINT, `string` STRING>"
         assert self._read("int", 5, LONG_OR_TEXT, columns=column, wrap=False) == {"v": {"long": 5, "string": None}}
+
+    def test_a_union_of_records_under_one_of_them(self) -> None:
+        assert self._read([A, B], ("ns.A", {"x": 1}), self.UNION[0]) == {"x": 1, "z": 7}
+        with pytest.raises(IncompatibleTypeError, match="the writer's type record B"):
+            self._read([A, B], ("B", {"x": 1, "y": ""}), self.UNION[0])
 
     def _read(self, writer: Any, value: object, reader: Any, **options: Any) -> object:
         registry = MemoryRegistry()

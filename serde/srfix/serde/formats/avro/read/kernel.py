@@ -265,6 +265,10 @@ class Description:
     def _branches(self, value: Projected[AvroType], of: Fields[AvroType]) -> int:
         fed, numbers = of.by_field(), {column.name: number for number, column in enumerate(of.columns)}
         branches: list[_Part | None] = [None] * len(value.writer.value.branches)
+        if of.is_choice:
+            null = self._add(kind="null")
+            reads = [self._value(fed[number][0].value) if number in fed else null for number in range(len(branches))]
+            return self._add(kind="union", branches=reads)
         refuses = False
         for field in of.fields:
             feeds = [self._feed(target, numbers) for target in fed[field.number]]

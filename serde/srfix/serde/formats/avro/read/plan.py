@@ -8,6 +8,7 @@ numbers that its two bytes mean as a varint, so that any other byte is also a Ke
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Final, cast
 
 from srfix.serde.columns.types import Decimal, ScalarType
@@ -19,6 +20,7 @@ from srfix.serde.formats.avro.read.costs import CONTAINER, Costs, text_cost
 from srfix.serde.formats.avro.read.finish import (
     Finish,
     Target,
+    chain,
     each_item,
     each_value,
     entries_to_dict,
@@ -274,13 +276,15 @@ class FastavroPlan:
             if targets := fed[field.number]:
                 step, made[name] = self._share(targets)
                 part = step.schema
-                if step.is_refusal:
+                if step.is_refusal and not of.is_choice:
                     refusals += [finish for _, finish in made[name] if finish is not None]
             # The bytes are those of the branch, and the value comes with the branch's name.
             fields = [{"name": name, "type": shortest(part)}]
             schema[field.number] = {"type": "record", "name": name, "fields": fields}
         self._add(node, 2 * CONTAINER + 1 + len(of.columns))
         finish = finish_union(names=tuple(column.name for column in of.columns), refusals=tuple(refusals), targets=made)
+        if of.is_choice:
+            finish = chain(finish, itemgetter(of.columns[0].name))
         return ReadStep(schema=schema, finish=unless_none(finish) if value.writer.is_nullable else finish)
 
     def _default(self, node: AvroNode, default: Fed[AvroType]) -> Value:

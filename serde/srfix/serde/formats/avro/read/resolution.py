@@ -22,8 +22,11 @@ type:
 In a reader's union, the branch of the writer's own kind counts (a named type: of its name, otherwise the first record
 that has its fields), otherwise the first branch to which the type can be promoted (`Resolver.ReaderUnion`).
 
-A union of several types is a STRUCT. If only the reader has such a union, the writer's type becomes a record of one field,
-which is named like the branch. It has the same bytes.
+A union of several types is a STRUCT. If only one of the two schemas has such a union, the writer's type becomes this:
+
+- One type under several types: a record of one field, which is named like the branch. It has the same bytes.
+- Several types under one type: a union whose values are read as the reader's type (`AvroNode.read_as`). If Avro does not
+  resolve a branch, no column reads it, and a row with such a value is bad.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ from srfix.serde.bounds import payload_bounds
 from srfix.serde.casing import CaseRule, have_in_common
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.avro.connect import union_field_name
-from srfix.serde.formats.avro.schema import AvroField, AvroNode, load
+from srfix.serde.formats.avro.schema import AvroField, AvroNode, load, nullable_branch
 from srfix.serde.formats.rows.value_check import MISSING
 from srfix.serde.specs import ReaderSchema
 
@@ -125,14 +128,23 @@ class _Resolution:
         return self._done[key]
 
     def _union(self, made: AvroNode, writer: AvroNode, reader: AvroNode, *, is_member: bool) -> None:
-        has_several = _has_several(writer)
-        is_member = is_member or has_several
-        made.branches = tuple(self.node(branch, reader, is_member=is_member) for branch in writer.branches)
-        for branch, member in zip(writer.branches if has_several else (), made.branches, strict=False):
-            # The member of the STRUCT has the reader's name, unless another branch has it.
-            counterpart = self._branch_for(branch, reader) if branch.name else None
-            if counterpart is not None and _short(counterpart) not in map(_short, writer.branches):
-                member.name = counterpart.name
+        has_several, only = _has_several(writer), nullable_branch(reader)
+        if not has_several or only is None or not any(self._resolves(branch, only[0]) for branch in _values(writer)):
+            is_member = is_member or has_several
+            made.branches = tuple(self.node(branch, reader, is_member=is_member) for branch in writer.branches)
+            for branch, member in zip(writer.branches if has_several else (), made.branches, strict=False):
+                # The member of the STRUCT has the reader's name, unless another branch has it.
+                counterpart = self._branch_for(branch, reader) if branch.name else None
+                if counterpart is not None and _short(counterpart) not in map(_short, writer.branches):
+                    member.name = counterpart.name
+            return
+        made.read_as = only[0]
+        made.branches = tuple(
+            self.node(branch, only[0])
+            if branch.kind == "null" or self._resolves(branch, only[0])
+            else replace(branch, read_as=_NULL)  # no column reads it
+            for branch in writer.branches
+        )
 
     def _record(self, made: AvroNode, writer: AvroNode, reader: AvroNode) -> None:
         names = {part.name for part in writer.fields}

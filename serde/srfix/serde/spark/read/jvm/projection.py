@@ -177,6 +177,8 @@ class _Schemas:
     def _column(self, value: Projected[AvroType], *, level: int) -> Schemas:
         writer = value.writer
         if writer.value is writer.node:
+            if isinstance(value.how, Fields) and value.how.is_choice:
+                return self._choice(value, value.how, level=level + 1)
             if writer.is_union:
                 why = "a union of several types is a STRUCT for the deserializer, and Spark's differs"
                 _refuse(value, why if len(writer.node.branches) > 1 else "it can only be null")
@@ -188,6 +190,23 @@ class _Schemas:
             writer=[part.writer if one is writer.value else self._verbatim(one, level + 1) for one in branches],
             reader=["null", part.reader] if writer.is_nullable else part.reader,
         )
+
+    def _choice(self, value: Projected[AvroType], of: Fields[AvroType], *, level: int) -> Schemas:
+        """A union under one type of the reader: Java's resolution chooses, and fails for the branches that do not fit."""
+        writer: list[Json] = ["null"] * len(_branches(value.writer.node))
+        read: list[Schemas] = []
+        for number, (target,) in of.by_field().items():
+            if isinstance(target.value.how, Refused):
+                # For Java a record's name does not count. This record has the same bytes, but none of the reader's fields.
+                writer[number] = record(self._name(), [("refused", self._verbatim(target.field.type.node, level))])
+            else:
+                read.append(self._value(target.value, level=level))
+                writer[number] = read[-1].writer
+        if not read or any((one.reader, one.fix) != (read[0].reader, read[0].fix) for one in read):
+            _refuse(value, "its branches are not all read in the same way")
+        first = read[0]
+        reader = ["null", first.reader] if value.writer.is_nullable else first.reader
+        return replace(first, writer=writer, reader=reader, is_exact=all(one.is_exact for one in read))
 
     def _value(self, value: Projected[AvroType], *, level: int) -> Schemas:
         node = value.writer.value
