@@ -30,7 +30,7 @@ from srfix.serde.confluent import AvroSerializer as DropIn
 from srfix.serde.forking import ForkLock, PerProcess
 from srfix.serde.formats.json.budget import Shapes
 from srfix.serde.formats.protobuf import descriptors
-from srfix.serde.registry.single_flight import SingleFlight
+from srfix.serde.registry.base import SingleFlight
 from srfix.serde.registry.unknown_ids import UnknownIds
 from tests.serde.confluent import peers
 from tests.serde.fakes import MemoryRegistry
@@ -164,7 +164,7 @@ SCENES: dict[tuple[str, str], Callable[[], Scene]] = {
     ("serde/srfix/serde/confluent/serializer.py", "ConfluentSerializer"): dropping_in,
     ("serde/srfix/serde/registry/http/transport.py", "Transport"): asking,
     ("serde/srfix/serde/registry/unknown_ids.py", "UnknownIds"): forgetting,
-    ("serde/srfix/serde/registry/single_flight.py", "SingleFlight"): sharing,
+    ("serde/srfix/serde/registry/base.py", "SingleFlight"): sharing,
     ("serde/srfix/serde/formats/json/budget.py", "Shapes"): shaping,
     ("serde/srfix/serde/formats/protobuf/descriptors.py", ""): compiling,
 }

@@ -29,9 +29,9 @@ from srfix.recovery.state.directory import ApplicationState
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.http.answer import Answer
-from srfix.serde.registry.http.auth import NO_CREDENTIALS
 from srfix.serde.registry.http.transport import Transport
 from srfix.serde.registry.http.urls import request_url
+from srfix.serde.registry.secret import NO_CREDENTIALS
 from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Topic
 from srfix.serde.wire import frame_guid, frame_id

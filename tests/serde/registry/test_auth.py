@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.serde import BasicAuth, BearerAuth, RegistryClient, Secret, SecretError, UsageError
-from srfix.serde.registry.http.auth import Credentials
+from srfix.serde.registry.secret import Credentials
 from tests.serde.registry.conftest import MakeClient, ScriptedRegistry, everything_shown_of
 
 

@@ -14,7 +14,7 @@ import pytest
 from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import BasicAuth, RegistryClient, RetryPolicy
-from srfix.serde.registry.single_flight import SingleFlight
+from srfix.serde.registry.base import SingleFlight
 from srfix.serde.schemas.errors import RegistryAnswerError
 from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
 

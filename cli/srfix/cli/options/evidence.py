@@ -91,8 +91,7 @@ def _survey(client: KsqldbClient) -> KsqldbAnswers:
 
 def _client(url: str, user: str | None, config: tuple[str, ...]) -> KsqldbClient:
     from srfix.recovery.ksqldb.client import KsqldbClient, ksqldb_bounds
-    from srfix.serde.registry.http.auth import BasicAuth
-    from srfix.serde.registry.secret import Secret
+    from srfix.serde.registry.secret import BasicAuth, Secret
 
     bounds = ksqldb_bounds(dict(parse_property(text, option="--ksqldb-config") for text in config))
     if user is not None and user.startswith(("env:", "file:")):  # a reference to USER:PASSWORD

@@ -25,9 +25,8 @@ from srfix.serde.errors import UsageError
 from srfix.serde.forking import PerProcess
 from srfix.serde.printable import foreign
 from srfix.serde.properties.registry import answer_bounds
-from srfix.serde.registry.http.auth import NO_CREDENTIALS, BasicAuth, Credentials
 from srfix.serde.registry.http.bounded import AnswerBoundError, BoundedSession, check_json_parts, exchange
-from srfix.serde.registry.secret import Secret
+from srfix.serde.registry.secret import NO_CREDENTIALS, BasicAuth, Credentials, Secret
 from srfix.serde.schemas.models import Json
 from srfix.serde.waiting import waiting
 

@@ -68,7 +68,6 @@ def given_schema(value: AnySchema, schema_type: str, prepare: Callable[[str], st
 
 
 def schema_from(value: ConfluentSchema) -> TheirSchema:
-    """Converts confluent_kafka's schema to srfix's."""
     if value.schema_str is None:
         raise SchemaError("The Schema has no schema_str. Give it the schema's text.")
     return TheirSchema(
@@ -95,7 +94,6 @@ def _reference(part: object) -> SchemaReference:
 
 
 def _plain(value: object) -> Mapping[str, Json] | None:
-    """confluent_kafka's attrs object with the names of the REST interface."""
     if value is None or isinstance(value, Mapping):
         return value
     return cast("Callable[[], dict[str, Json]]", value.to_dict)()  # type: ignore[attr-defined]
@@ -188,7 +186,6 @@ class ConfluentRegistry:
     def latest_with_metadata(
         self, subject: str, properties: Mapping[str, str], *, deleted: bool = False
     ) -> SchemaVersion:
-        """The subject's highest version with these metadata properties."""
         with self._asking(f"subjects/{subject}/metadata"):
             answer = self._client.get_latest_with_metadata(subject, dict(properties), deleted=deleted)
             return self._version(subject, answer)
@@ -258,7 +255,6 @@ class FromConfig:
 
     @classmethod
     def of(cls, client: ConfluentClient) -> FromConfig:
-        """The picklable form of a client."""
         return cls.of_config(_config(client))
 
     @classmethod

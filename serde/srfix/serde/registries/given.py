@@ -45,8 +45,7 @@ _THEIRS_ALONE: Final = {"cache.latest.ttl.sec"}
 
 
 def given_registry(client: AnyClient | None, name: str = "registry") -> GivenRegistry:
-    """The registry for an argument, and a function that closes a client that was made for it. `name` is the argument's
-    name, for errors."""
+    """The registry for an argument, whose `name` is for errors; and what closes a client that was made for it."""
     if isinstance(client, str):
         registry = RegistryClient(client)
         return registry, registry.close
@@ -79,8 +78,7 @@ def usable_registry(client: AnyClient, name: str = "registry") -> Registry:
 
 
 def is_registry(value: object) -> bool:
-    """True if the value looks like a registry: a client, a configuration with a `url`, or a text that begins like a
-    URL."""
+    """True if it looks like a registry: a client, a configuration with a `url`, or a text that begins like a URL."""
     if isinstance(value, str):
         return value.lstrip().startswith(("http://", "https://"))
     if isinstance(value, Mapping):
@@ -173,8 +171,7 @@ def portable(client: AnyClient | None) -> object:
 
 
 def register(registry: Registry, subject: str, schema: Schema, *, normalize: bool) -> Registration:
-    """Registers a schema. The request is always sent, whatever was read before. A registry with only `register` returns
-    only the id."""
+    """Sends the request in any case. A registry with only `register` returns only the id."""
     if isinstance(registry, SchemaPublisher):
         return registry.register_version(subject, schema, metadata=metadata_of(schema), normalize=normalize)
     schema_id = cast("SchemaRegistrar", registry).register(subject, schema)

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
-from typing import TypeVar
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import CancelledError, Future
+from functools import lru_cache
+from typing import Generic, TypeVar
 
-from srfix.serde.bounds import (
-    CONNECT_SECONDS,
-    REGISTRY_READ_SECONDS,
-    SCHEMA_CACHE,
-    AnswerBounds,
-    UnknownIdBounds,
-)
+from srfix.serde.bounds import CONNECT_SECONDS, REGISTRY_READ_SECONDS, SCHEMA_CACHE, AnswerBounds, UnknownIdBounds
 from srfix.serde.closing import Closing
 from srfix.serde.errors import UsageError
+from srfix.serde.forking import ForkLock, PerProcess
 from srfix.serde.registry import parse as _parse
 from srfix.serde.registry.http.answer import Answer
-from srfix.serde.registry.http.auth import Auth
 from srfix.serde.registry.http.retry import RetryPolicy
 from srfix.serde.registry.http.tls import (
     ClientCertificate,
@@ -28,8 +23,8 @@ from srfix.serde.registry.http.tls import (
     client_context,
 )
 from srfix.serde.registry.http.transport import Transport, TransportSettings
-from srfix.serde.registry.http.urls import parse_proxy, parse_urls, path_of
-from srfix.serde.registry.single_flight import SingleFlight
+from srfix.serde.registry.http.urls import Query, parse_proxy, parse_urls, path_of
+from srfix.serde.registry.secret import Auth
 from srfix.serde.registry.unknown_ids import UnknownIds, writes_sent
 from srfix.serde.schemas.errors import (
     AddressNotFoundError,
@@ -60,9 +55,8 @@ def paged(
     """All items of a listing, each once, in the registry's order.
 
     `fetch` gets the items from an offset on, without a limit: if a registry gets a higher limit than its own, it
-    silently uses its default. So the page's length shows whether it may have been cut off: after a page with a round
-    number of items, `fetch` is called until nothing new comes (nothing new also comes if the registry ignores the
-    offset). `url` is the registry's, without secrets.
+    silently uses its default. So after a page with a round number of items, `fetch` is called until nothing new comes
+    (nothing new also comes if the registry ignores the offset). `url` is the registry's, without secrets.
     """
     seen: set[Hashable] = set()
     offset = characters = pages = 0
@@ -103,8 +97,6 @@ def _endless(url: str, reason: str) -> RegistryUnreachableError:
 
 
 class ClientBase(Closing):
-    """The life cycle of a client."""
-
     def __init__(
         self,
         urls: str | Sequence[str],
@@ -167,12 +159,17 @@ class ClientBase(Closing):
         self._unknown_ids = UnknownIds(settings.unknown_ids, settings.clock)
         # lru_cache is bounded and thread-safe, and never keeps an exception; unknown ids are remembered elsewhere, for
         # a while. An id's content never changes, but each context has its own ids, so the context is part of the key.
-        cached: Callable[[int, Subject | None], RegisteredSchema] = lru_cache(maxsize=cache_capacity)(
-            partial(_fetch_schema, self._transport)
-        )
-        self._schema_by_id: Callable[[int, Subject | None], RegisteredSchema] = partial(
-            _once, SingleFlight[RegisteredSchema](), cached
-        )
+        transport, flights = self._transport, SingleFlight[RegisteredSchema]()  # not self, which would be a circle
+
+        @lru_cache(maxsize=cache_capacity)
+        def fetch(schema_id: int, context: Subject | None) -> RegisteredSchema:
+            return _parse.registered_schema(ask_by_id(transport, schema_id, context), schema_id)
+
+        def schema_by_id(schema_id: int, context: Subject | None) -> RegisteredSchema:
+            # No caller waits for a request that began before a write, because the write may have made the id known.
+            return flights.once((writes_sent(), schema_id, context), lambda: fetch(schema_id, context))
+
+        self._schema_by_id = schema_by_id
 
     def forget_unknown_ids(self) -> None:
         """Makes the next read of an unknown id ask the registry again, before the time to remember it is over."""
@@ -208,18 +205,9 @@ class ClientBase(Closing):
         return paged(fetch, key=key, bounds=settings.bounds, clock=settings.clock, url=self.url)
 
     def _request_if_there(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str | Sequence[str]] | None = None,
-        body: Json = None,
-        write: bool = False,
+        self, method: str, path: str, *, query: Query | None = None, body: Json = None, write: bool = False
     ) -> Answer:
-        """Sends a request to an endpoint that not every registry has.
-
-        :raises EndpointNotSupportedError: if this registry lacks the endpoint.
-        """
+        """Sends a request to an endpoint that not every registry has (`EndpointNotSupportedError`)."""
         try:
             return self._transport.request(method, path, query=query, body=body, write=write)
         except (RegistryAnswerError, RegistryProtocolError) as error:
@@ -231,21 +219,17 @@ class ClientBase(Closing):
             raise EndpointNotSupportedError(
                 f"{method} {path}",
                 why=f"it answers HTTP {error.status}",
-                instead=(
-                    "You need another registry, a newer version, or another way to do this; check the URL's base "
-                    "path, too."
-                ),
+                instead="You need another registry, a newer version, or another way to do this; check the URL's base "
+                "path, too.",
             ) from error
 
 
 def flags(**switches: bool) -> dict[str, str]:
-    """The query parameters for the flags that are true."""
     return {name: "true" for name, value in switches.items() if value}
 
 
 def schema_body(schema: Schema) -> dict[str, Json]:
-    """The body of a registration or a look-up. The type AVRO and empty references are left out, as in Confluent's own
-    client, because old registries refuse unknown keys."""
+    """Without AVRO and empty references, like Confluent's own client: old registries refuse unknown keys."""
     body: dict[str, Json] = {"schema": schema.text}
     if schema.schema_type != "AVRO":
         body["schemaType"] = schema.schema_type
@@ -257,24 +241,8 @@ def schema_body(schema: Schema) -> dict[str, Json]:
     return body
 
 
-def _once(
-    flights: SingleFlight[RegisteredSchema],
-    ask: Callable[[int, Subject | None], RegisteredSchema],
-    schema_id: int,
-    context: Subject | None,
-) -> RegisteredSchema:
-    # No caller waits for a request that began before a write, because the write may have made the id known.
-    return flights.once((writes_sent(), schema_id, context), lambda: ask(schema_id, context))
-
-
-def _fetch_schema(transport: Transport, schema_id: int, context: Subject | None) -> RegisteredSchema:
-    return _parse.registered_schema(ask_by_id(transport, schema_id, context), schema_id)
-
-
 def ask_by_id(transport: Transport, schema_id: int, subject: Subject | None) -> Answer:
-    """`GET /schemas/ids/{id}`. A 404 without the code 40403 also counts as an unknown schema: some registries send it
-    for an id that they consider invalid.
-    """
+    """A 404 without the code 40403 also counts as an unknown schema: some registries send it for an invalid id."""
     query = None if subject is None else {"subject": subject}
     try:
         return transport.request("GET", path_of("schemas", "ids", schema_id), query=query)
@@ -287,3 +255,51 @@ def ask_by_id(transport: Transport, schema_id: int, subject: Subject | None) -> 
             method="GET",
             earlier_attempt_lost=error.earlier_attempt_lost,
         ) from error
+
+
+class SingleFlight(Generic[T]):
+    """A thread that asks while another thread asks for the same key gets that thread's answer or error.
+
+    A cache belongs inside `ask`. If it were outside, a thread that looked into the cache just before the answer came
+    would ask again. Thread-safe; a forked child sends its own request.
+
+    It does not use cachetools: with its `cached(condition=…)`, if the first request fails, the waiting threads repeat
+    it one after another. So if a registry is down, each of 16 threads waits for the time-outs of all threads before it.
+    Its pending keys also survive a fork.
+    """
+
+    def __init__(self) -> None:
+        self._lock = ForkLock()
+        self._flights: PerProcess[dict[Hashable, Future[T]]] = PerProcess(dict)
+
+    def once(self, key: Hashable, ask: Callable[[], T]) -> T:
+        """If the thread that asks is interrupted, a waiting one asks instead. Later callers never get an old error."""
+        while True:
+            mine: Future[T] = Future()
+            try:
+                with self._lock:
+                    flight = self._flights.get().setdefault(key, mine)
+                if flight is mine:
+                    return self._ask_and_share(key, mine, ask)
+            finally:
+                self._end(key, mine)
+            try:
+                return flight.result()
+            except CancelledError:
+                continue
+
+    def _ask_and_share(self, key: Hashable, mine: Future[T], ask: Callable[[], T]) -> T:
+        try:
+            answer = ask()
+        except Exception as error:
+            mine.set_exception(error)
+            raise
+        mine.set_result(answer)
+        return answer
+
+    def _end(self, key: Hashable, mine: Future[T]) -> None:
+        with self._lock:
+            flights = self._flights.get()
+            if flights.get(key) is mine:
+                del flights[key]
+        mine.cancel()  # has no effect if it is done

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import cast
 
 from srfix.serde.registry.http.answer import Answer
@@ -32,7 +32,6 @@ def schema_version(answer: Answer) -> SchemaVersion:
 
 
 def schema_versions(answer: Answer) -> tuple[SchemaVersion, ...]:
-    """`GET /schemas`."""
     return tuple(_schema_version(answer, item) for item in _objects(answer))
 
 
@@ -43,17 +42,14 @@ def lists_bare_schemas(answer: Answer) -> bool:
 
 
 def schema(answer: Answer) -> Schema:
-    """`GET /schemas/guids/{guid}`."""
     return _schema(answer, _object(answer))
 
 
 def ids_by_context(answer: Answer) -> dict[str, SchemaId]:
-    """`GET /schemas/guids/{guid}/ids`."""
     return {_text(answer, item, "context"): _schema_id(answer, item) for item in _objects(answer)}
 
 
 def registration(answer: Answer) -> Registration:
-    """`POST /subjects/{s}/versions`."""
     body = _object(answer)
     version, guid = body.get("version"), body.get("guid")
     return Registration(
@@ -64,39 +60,33 @@ def registration(answer: Answer) -> Registration:
 
 
 def schema_ids(answer: Answer) -> tuple[SchemaId, ...]:
-    """`GET /subjects/{s}/versions/{v}/referencedby`."""
     ids = _list_of(answer, lambda item: _is_number(item) and is_schema_id(cast(int, item)), "ids")
     return tuple(SchemaId(cast(int, item)) for item in ids)
 
 
 def subject_versions(answer: Answer) -> tuple[SubjectVersion, ...]:
-    """`GET /schemas/ids/{id}/versions`."""
-    return tuple(
-        SubjectVersion(
-            subject=_subject(answer, _text(answer, item, "subject")), version=_number(answer, item, "version")
-        )
-        for item in _objects(answer)
-    )
+    pairs = ((_subject_of(answer, item), _number(answer, item, "version")) for item in _objects(answer))
+    return tuple(SubjectVersion(subject=subject, version=version) for subject, version in pairs)
 
 
 def contexts(answer: Answer) -> tuple[str, ...]:
     """`GET /contexts`; Apicurio puts colons around a name."""
-    return tuple(str(item).strip(":") for item in _list_of(answer, _is_text, "contexts"))
+    return tuple(str(item).strip(":") for item in _list_of(answer, lambda item: isinstance(item, str), "contexts"))
 
 
 def subjects_of_associations(answer: Answer) -> tuple[Subject, ...]:
-    """`GET /associations/resources/{namespace}/{name}`."""
-    return tuple(_subject(answer, _text(answer, item, "subject")) for item in _objects(answer))
+    return tuple(_subject_of(answer, item) for item in _objects(answer))
 
 
 def server_version(answer: Answer) -> str:
-    """`GET /v1/metadata/version`."""
     return _text(answer, _object(answer), "version")
 
 
 def subjects(answer: Answer) -> tuple[Subject, ...]:
     """`GET /subjects`; some registries send null for an empty list."""
-    return tuple(_subject(answer, str(item)) for item in _list_of(answer, _is_text, "subject names"))
+    return tuple(
+        _subject(answer, str(item)) for item in _list_of(answer, lambda item: isinstance(item, str), "subject names")
+    )
 
 
 def versions(answer: Answer) -> tuple[int, ...]:
@@ -105,7 +95,6 @@ def versions(answer: Answer) -> tuple[int, ...]:
 
 
 def config(answer: Answer) -> SubjectConfig:
-    """`GET /config[/{s}]`."""
     return SubjectConfig(fields=_object(answer))
 
 
@@ -117,7 +106,6 @@ def removed_level(answer: Answer) -> str | None:
 
 
 def mode(answer: Answer) -> str:
-    """`GET /mode[/{s}]`."""
     return _text(answer, _object(answer), "mode")
 
 
@@ -138,10 +126,14 @@ def _subject(answer: Answer, name: str) -> Subject:
     return Subject(local if local and context == answer.context else name)
 
 
+def _subject_of(answer: Answer, body: dict[str, Json]) -> Subject:
+    return _subject(answer, _text(answer, body, "subject"))
+
+
 def _schema_version(answer: Answer, body: dict[str, Json]) -> SchemaVersion:
-    metadata, guid, written_ms = body.get("metadata"), body.get("guid"), body.get("ts")
+    metadata, guid, written_ms = map(body.get, ("metadata", "guid", "ts"))
     return SchemaVersion(
-        subject=_subject(answer, _text(answer, body, "subject")),
+        subject=_subject_of(answer, body),
         version=_number(answer, body, "version"),
         schema_id=_schema_id(answer, body),
         schema=_schema(answer, body),
@@ -166,18 +158,14 @@ def _references(answer: Answer, items: Json) -> tuple[SchemaReference, ...]:
         return ()
     if not isinstance(items, list):
         raise answer.foreign("its references are not a list")
-    references = []
-    for item in items:
-        if not isinstance(item, dict):
-            raise answer.foreign("one of its references is not an object")
-        references.append(
-            SchemaReference(
-                name=_text(answer, item, "name"),
-                subject=_text(answer, item, "subject"),
-                version=_number(answer, item, "version"),
-            )
+    return tuple(
+        SchemaReference(
+            name=_text(answer, item, "name"),
+            subject=_text(answer, item, "subject"),
+            version=_number(answer, item, "version"),
         )
-    return tuple(references)
+        for item in _all_objects(answer, items, "references")
+    )
 
 
 def _object(answer: Answer) -> dict[str, Json]:
@@ -187,13 +175,15 @@ def _object(answer: Answer) -> dict[str, Json]:
     return body
 
 
-def _objects(answer: Answer) -> list[dict[str, Json]]:
-    objects = []
-    for item in _list(answer):
+def _objects(answer: Answer) -> Iterator[dict[str, Json]]:
+    return _all_objects(answer, _list(answer), "items")
+
+
+def _all_objects(answer: Answer, items: list[Json], what: str) -> Iterator[dict[str, Json]]:
+    for item in items:
         if not isinstance(item, dict):
-            raise answer.foreign("one of its items is not an object")
-        objects.append(item)
-    return objects
+            raise answer.foreign(f"one of its {what} is not an object")
+        yield item
 
 
 def _list(answer: Answer) -> list[Json]:
@@ -231,10 +221,6 @@ def _schema_id(answer: Answer, body: dict[str, Json]) -> SchemaId:
     if not is_schema_id(schema_id):
         raise answer.foreign(f"its id is {schema_id}, which no registry assigns")
     return SchemaId(schema_id)
-
-
-def _is_text(value: Json) -> bool:
-    return isinstance(value, str)
 
 
 def _is_number(value: Json) -> bool:

@@ -6,15 +6,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import requests
 
-from srfix.serde.errors import RegistryError, SrfixError
+from srfix.serde.errors import SrfixError
 from srfix.serde.registry import parse as _parse
 from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.http.retry import RetryPolicy
+from srfix.serde.registry.http.retry import RetryPolicy, seconds_since_epoch
 from srfix.serde.registry.http.transport import RegistrySession, Transport, TransportSettings
 from srfix.serde.schemas.errors import RegistryAnswerError, RegistryProtocolError
 
@@ -26,10 +25,7 @@ _HALF_A_SECOND = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistryProbe:
-    """One URL, asked once."""
-
     url: str
-    """The URL, without secrets."""
     elapsed_s: float
     """Seconds until the answer, or until srfix gave up."""
     version: str | None
@@ -50,21 +46,15 @@ def probe(
 ) -> Iterator[RegistryProbe]:
     """Asks each URL of the client for the registry's version, one after the other. `timeout_s` limits the time to
     connect, and then the time to answer, if the client's settings are not shorter."""
-    settings = (
-        client._transport.settings
-    )  # private, but of the same package: only one module knows how to send requests
+    settings = client._transport.settings  # of the same package: only one module knows how to send requests
+    patience = replace(
+        settings,
+        connect_timeout_s=min(settings.connect_timeout_s, timeout_s),
+        read_timeout_s=min(settings.read_timeout_s, timeout_s),
+        retry=RetryPolicy(max_attempts=1),
+    )
     for endpoint in settings.endpoints:
-        yield _probe_one(
-            replace(
-                settings,
-                endpoints=(endpoint,),
-                connect_timeout_s=min(settings.connect_timeout_s, timeout_s),
-                read_timeout_s=min(settings.read_timeout_s, timeout_s),
-                retry=RetryPolicy(max_attempts=1),
-            ),
-            clock,
-            stopwatch,
-        )
+        yield _probe_one(replace(patience, endpoints=(endpoint,)), clock, stopwatch)
 
 
 def _probe_one(
@@ -79,7 +69,7 @@ def _probe_one(
     except (RegistryAnswerError, RegistryProtocolError) as error:
         if error.status not in _NO_SUCH_PATH:
             problem = error
-    except (RegistryError, SrfixError) as error:
+    except SrfixError as error:
         problem = error
     finally:
         transport.close()
@@ -91,8 +81,6 @@ def _probe_one(
 
 
 class _DatedTransport(Transport):
-    """Keeps the Date of the last answer."""
-
     def __init__(self, settings: TransportSettings) -> None:
         super().__init__(settings)
         self.date_s: float | None = None
@@ -103,7 +91,4 @@ class _DatedTransport(Transport):
         return session
 
     def _note_date(self, response: requests.Response, **_: Any) -> None:
-        try:
-            self.date_s = parsedate_to_datetime(response.headers.get("Date", "")).timestamp()
-        except (TypeError, ValueError):
-            self.date_s = None
+        self.date_s = seconds_since_epoch(response.headers.get("Date", ""))

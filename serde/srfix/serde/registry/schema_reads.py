@@ -22,8 +22,6 @@ from srfix.serde.wire import SchemaId, given_schema_id
 
 
 class SchemaReads(ClientBase):
-    """The part of the client that reads schemas, subjects and versions."""
-
     def schema_by_id(self, schema_id: int, *, subject: str | None = None) -> RegisteredSchema:
         """The schema with an id, from the cache if it was read before.
 
@@ -110,13 +108,9 @@ class SchemaReads(ClientBase):
             soft-deleted.
         :raises SchemaNotFoundError: if the subject does not hold this content.
         """
-        answer = self._transport.request(
-            "POST",
-            path_of("subjects", subject),
-            query=flags(deleted=deleted, normalize=normalize),
-            body=schema_body(schema),
-        )
-        return _parse.schema_version(answer)
+        query = flags(deleted=deleted, normalize=normalize)
+        path, body = path_of("subjects", subject), schema_body(schema)
+        return _parse.schema_version(self._transport.request("POST", path, query=query, body=body))
 
     def subjects(self, *, deleted: bool = False, prefix: str | None = None) -> tuple[Subject, ...]:
         """All subjects of all contexts, in the registry's order; with `deleted` also the soft-deleted ones.

@@ -26,13 +26,10 @@ def note_write() -> None:
 
 
 def writes_sent() -> int:
-    """The number so far."""
     return _Writes.count
 
 
 class UnknownIds:
-    """The ids that the registry did not know, by request. Thread-safe."""
-
     def __init__(self, bounds: UnknownIdBounds, clock: Callable[[], float]) -> None:
         self._bounds = bounds
         self._clock = clock

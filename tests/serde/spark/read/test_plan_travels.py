@@ -19,8 +19,7 @@ from srfix.serde.casing import CaseRule
 from srfix.serde.errors import SecretError
 from srfix.serde.interface import SerdeContext
 from srfix.serde.registry.client import RegistryClient
-from srfix.serde.registry.http.auth import BasicAuth, BearerAuth
-from srfix.serde.registry.secret import Secret, pickled_with_secrets
+from srfix.serde.registry.secret import BasicAuth, BearerAuth, Secret, pickled_with_secrets
 from srfix.serde.resolve.policies import ById, DualSubject, Resolver, UnderOneSubject
 from srfix.serde.spark.read.decisions import digest_of
 from srfix.serde.spark.read.plan import ReadPlan, plan_read

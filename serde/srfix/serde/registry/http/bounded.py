@@ -51,8 +51,6 @@ class AnswerBoundError(Exception):
 
 
 class _Exchange(threading.local):
-    """The limits of the answer for which this thread waits."""
-
     bounds = AnswerBounds()
     allowed_s = bounds.deadline_s
     read_timeout_s = 30.0
@@ -60,7 +58,6 @@ class _Exchange(threading.local):
     clock: Callable[[], float]
 
     def left_s(self, *, slack_s: float = 0.0) -> float:
-        """The seconds left for the next receive or send."""
         left = self.read_timeout_s if self.ends == float("inf") else self.ends - self.clock()
         if left <= slack_s:
             raise AnswerBoundError(
@@ -74,8 +71,6 @@ _current: Final = _Exchange()
 
 
 class _Received(io.RawIOBase):
-    """Reads from a socket under the deadline, and counts the bytes."""
-
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
         self._raw = sock.makefile("rb", buffering=0)
@@ -136,8 +131,6 @@ class _Response(http.client.HTTPResponse):
 
 
 class _Bounded:
-    """The part that both kinds of connections share."""
-
     def send(self, data: Any) -> None:
         if not isinstance(data, bytes):
             super().send(data)  # type: ignore[misc]
@@ -151,14 +144,10 @@ class _Bounded:
 
 
 class _Connection(_Bounded, HTTPConnection):
-    """http."""
-
     response_class = _Response
 
 
 class _TlsConnection(_Bounded, HTTPSConnection):
-    """https."""
-
     response_class = _Response
 
 

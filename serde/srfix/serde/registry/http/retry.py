@@ -46,22 +46,19 @@ class RetryPolicy:
 
 
 def retry_after_s(headers: Mapping[str, str], clock: Callable[[], float]) -> float | None:
-    """The wait in seconds that an answer's Retry-After asks for (RFC 9110, 10.2.3); None if it asks for none.
-
-    It is a number of seconds or a date. A date is measured from the answer's own Date, so that different clocks do no
-    harm. An unreadable value is ignored.
-    """
+    """The wait in seconds that an answer's Retry-After asks for (RFC 9110, 10.2.3); None if it asks for none. A date is
+    measured from the answer's own Date, so that different clocks do no harm. An unreadable value is ignored."""
     value = headers.get("Retry-After", "").strip()
     if value.isascii() and value.isdigit():
         return float(value)
-    until = _seconds_since_epoch(value)
+    until = seconds_since_epoch(value)
     if until is None:
         return None
-    now = _seconds_since_epoch(headers.get("Date", ""))
+    now = seconds_since_epoch(headers.get("Date", ""))
     return max(0.0, until - (clock() if now is None else now))
 
 
-def _seconds_since_epoch(http_date: str) -> float | None:
+def seconds_since_epoch(http_date: str) -> float | None:
     try:
         return parsedate_to_datetime(http_date).timestamp()
     except (ValueError, TypeError, OverflowError):

@@ -41,7 +41,6 @@ class ClientCertificateText:
 
 
 def check_ca_file(ca_file: str) -> None:
-    """Checks that the file of certificate authorities can be read."""
     try:
         refuse_what_is_no_file(ca_file)
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(ca_file)
@@ -53,13 +52,11 @@ def check_ca_file(ca_file: str) -> None:
 
 
 def check_ca_text(ca_pem: str) -> None:
-    """Checks that the text holds certificates in PEM."""
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=ca_pem)
+        return
     except (ssl.SSLError, ValueError):
         pass
-    else:
-        return
     raise UsageError("The certificates of ssl.ca.pem for the registry cannot be used: they are not PEM certificates.")
 
 
@@ -116,10 +113,9 @@ def _context_of_texts(certificate: ClientCertificateText) -> ssl.SSLContext:
             hidden + certificate.chain.encode(),
             lambda path: context.load_cert_chain(path, password=lambda: passing),
         )
+        return context
     except (ValueError, TypeError, ssl.SSLError):
         pass
-    else:
-        return context
     raise UsageError(
         "The client certificate for the registry cannot be used: key and certificate do not belong together, or the key is "
         "encrypted and ssl.key.password does not open it."

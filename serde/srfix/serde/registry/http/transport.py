@@ -6,7 +6,7 @@ import json
 import ssl
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,8 +14,7 @@ import requests
 
 from srfix.serde.bounds import AnswerBounds, UnknownIdBounds
 from srfix.serde.forking import ForkLock, PerProcess
-from srfix.serde.registry.http.answer import Answer
-from srfix.serde.registry.http.auth import NO_CREDENTIALS, BasicAuth, Credentials
+from srfix.serde.registry.http.answer import TRANSPORT_ERRORS, Answer, Failure, failure_of
 from srfix.serde.registry.http.bounded import (
     AnswerBoundError,
     BoundedAdapter,
@@ -23,10 +22,10 @@ from srfix.serde.registry.http.bounded import (
     check_json_parts,
     exchange,
 )
-from srfix.serde.registry.http.failure import TRANSPORT_ERRORS, Failure, failure_of
 from srfix.serde.registry.http.retry import RetryPolicy, retry_after_s
 from srfix.serde.registry.http.tls import ClientCertificate, ClientCertificateText, client_context
-from srfix.serde.registry.http.urls import Endpoint, request_url
+from srfix.serde.registry.http.urls import Endpoint, Query, request_url
+from srfix.serde.registry.secret import NO_CREDENTIALS, BasicAuth, Credentials
 from srfix.serde.registry.unknown_ids import note_write
 from srfix.serde.schemas.errors import RegistryUnreachableError
 from srfix.serde.schemas.models import Json
@@ -39,20 +38,14 @@ if TYPE_CHECKING:
 class RegistrySession(BoundedSession):
     """Connections with a client certificate and a proxy. Uses nothing from the environment."""
 
-    def __init__(
-        self,
-        certificate: ClientCertificate | ClientCertificateText | None,
-        proxy: Endpoint | None,
-        ca_pem: str | None = None,
-    ) -> None:
-        """`ca_pem` holds the only trusted authorities; None if each request passes them (`verify`)."""
+    def __init__(self, settings: TransportSettings) -> None:
         super().__init__()
-        self.proxy_credentials = NO_CREDENTIALS
+        self.proxy_credentials, proxy, certificate = NO_CREDENTIALS, settings.proxy, settings.client_certificate
         if proxy is not None and isinstance(proxy.auth, BasicAuth):
             self.proxy_credentials = proxy.auth.credentials(header="Proxy-Authorization")
         context = client_context(certificate) if certificate is not None else None
         for scheme in ("http://", "https://"):
-            self.mount(scheme, _Adapter(context, self.proxy_credentials, ca_pem))
+            self.mount(scheme, _Adapter(context, self.proxy_credentials, settings.ca_pem))
 
 
 class _Adapter(BoundedAdapter):
@@ -105,25 +98,20 @@ class TransportSettings:
     ca_file: str | None
     """PEM file of the trusted certificate authorities; None for certifi's."""
     ca_pem: str | None
-    """The same as a PEM text; None if there is none."""
+    """The same as a PEM text. If there is one, no other authorities are trusted."""
     client_certificate: ClientCertificate | ClientCertificateText | None
-    """The client certificate for registries that ask for one; None for none."""
     proxy: Endpoint | None
-    """The proxy for all requests; None for none."""
     connect_timeout_s: float
     read_timeout_s: float
     """After this number of silent seconds, the wait for an answer ends."""
     retry: RetryPolicy
     bounds: AnswerBounds
     unknown_ids: UnknownIdBounds
-    """How long it is remembered that the registry does not know an id."""
     clock: Callable[[], float]
     """Gives seconds, for deadlines and caches."""
 
 
 class _Try(NamedTuple):
-    """One request to one URL."""
-
     endpoint: Endpoint
     outcome: Answer | Failure
 
@@ -150,11 +138,10 @@ class Transport:
         method: str,
         path: str,
         *,
-        query: Mapping[str, str | Sequence[str]] | None = None,
+        query: Query | None = None,
         body: Json = None,
         write: bool = False,
     ) -> Answer:
-        """The registry's good answer."""
         from tenacity import Retrying, retry_if_result
 
         retry = self.settings.retry
@@ -204,20 +191,12 @@ class Transport:
         )
 
     def close(self) -> None:
-        """Closes the connections of all threads; a later request opens new ones."""
         with self._lock:
             sessions = list(self._sessions)
         for session in sessions:
             session.close()
 
-    def _send(
-        self,
-        endpoint: Endpoint,
-        method: str,
-        path: str,
-        query: Mapping[str, str | Sequence[str]],
-        content: bytes | None,
-    ) -> _Try:
+    def _send(self, endpoint: Endpoint, method: str, path: str, query: Query, content: bytes | None) -> _Try:
         session = self._session()
         url = request_url(endpoint, path, query)
         prepared = session.prepare_request(requests.Request(method, url, headers=_HEADERS, data=content))
@@ -274,13 +253,12 @@ class Transport:
         return session.get()
 
     def _open(self) -> RegistrySession:
-        session = RegistrySession(self.settings.client_certificate, self.settings.proxy, self.settings.ca_pem)
+        session = RegistrySession(self.settings)
         with self._lock:
             self._sessions.add(session)
         return session
 
     def _is_patient(self, state: RetryCallState, *, write: bool) -> bool:
-        """True if a write should continue to wait for a leader."""
         waited = state.idle_for < self.settings.retry.leader_patience_s
         return write and waited and any(one.outcome.names_no_leader for one in _result(state))
 

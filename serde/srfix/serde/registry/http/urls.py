@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 import requests
 
 from srfix.serde.errors import UsageError
 from srfix.serde.property_names import names_servers
-from srfix.serde.registry.http.auth import Auth, BasicAuth
-from srfix.serde.registry.secret import Secret
+from srfix.serde.registry.secret import Auth, BasicAuth, Secret
 from srfix.serde.subjects.names import DEFAULT_CONTEXT
+
+Query: TypeAlias = "Mapping[str, str | Sequence[str]]"
+"""Parameters of a request; a key with several values occurs several times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """One URL of the list."""
-
     url: str
     """Scheme, host, port and base path, without user info and without a slash at the end."""
     auth: Auth | None
@@ -26,10 +27,8 @@ class Endpoint:
 
     @property
     def context(self) -> str | None:
-        """The URL's context, `http://host/contexts/.ctx` (Confluent's `ContextFilter`, since 7.0).
-
-        None for the default context. At such a URL, subjects that name no context belong to it.
-        """
+        """The URL's context, to which its subjects without a context belong; None for the default one:
+        `http://host/contexts/.ctx` (Confluent's `ContextFilter`, since 7.0)."""
         before, _, name = self.url.rpartition("/")
         context = unquote(name).strip(":")
         if not before.endswith("/contexts") or context in ("", DEFAULT_CONTEXT):
@@ -49,37 +48,25 @@ def parse_urls(urls: str | Sequence[str], auth: Auth | None) -> tuple[Endpoint, 
     for number, text in enumerate(texts, start=1):
         endpoint = _parse(text, auth)
         if isinstance(endpoint, str):
-            name = (
-                repr(text)
-                if show
-                else f"number {number} of {len(texts)} (not shown, because it may contain a password)"
-            )
-            raise UsageError(f"The registry URL {name} cannot be used: {endpoint}")
+            hidden = f"number {number} of {len(texts)} (not shown, because it may contain a password)"
+            raise UsageError(f"The registry URL {repr(text) if show else hidden} cannot be used: {endpoint}")
         endpoints.append(endpoint)
     return tuple(endpoints)
 
 
 def parse_proxy(text: str) -> Endpoint:
-    """The proxy in a text: `http://HOST:PORT`, with user info if the proxy needs it. The password may be `env:NAME` or
-    `file:PATH` (percent-encoded).
-    """
+    """The proxy in a text; user info may hold a percent-encoded `env:NAME` or `file:PATH` as the password."""
     endpoint = _parse(text.strip(), None, secret=Secret.parse)
-    problem = (
-        endpoint
-        if isinstance(endpoint, str)
-        else "a proxy's address has no path."
-        if "/" in endpoint.url.partition("//")[2]
-        else ""
-    )
-    if isinstance(endpoint, str) or problem:
+    if not isinstance(endpoint, str) and "/" in endpoint.url.partition("//")[2]:
+        endpoint = "a proxy's address has no path."
+    if isinstance(endpoint, str):
         name = repr(text) if names_servers(text) else "(not shown, because it may contain a password)"
-        raise UsageError(f"The proxy {name} for the registry cannot be used: {problem}")
+        raise UsageError(f"The proxy {name} for the registry cannot be used: {endpoint}")
     return endpoint
 
 
 def _parse(text: str, auth: Auth | None, *, secret: Callable[[str], Secret] = Secret) -> Endpoint | str:
-    """The endpoint, or the problem as a text. A parser's exception is not used, because its message would hold the
-    URL."""
+    """The endpoint, or the problem as a text: a parser's exception would hold the URL."""
     try:
         parts = urlsplit(text)
         has_port = parts.port is not None or not parts.netloc.endswith(":")
@@ -110,11 +97,8 @@ def _parse(text: str, auth: Auth | None, *, secret: Callable[[str], Secret] = Se
 
 
 def path_of(*segments: str | int) -> str:
-    """A path whose segments are taken literally, whatever they contain.
-
-    All characters except RFC 3986's unreserved ones are percent-encoded. If a segment is only `.` or `..`, its dots are
-    also encoded, because they would be steps in the path.
-    """
+    """A path whose segments are taken literally: all but RFC 3986's unreserved characters are percent-encoded, and the
+    dots of `.` and `..`, which would be steps in the path."""
     return "".join(f"/{_segment(str(segment))}" for segment in segments)
 
 
@@ -130,15 +114,13 @@ def _segment(text: str) -> str:
     return encoded.replace(".", "%2E") if encoded in (".", "..") else encoded
 
 
-def request_url(endpoint: Endpoint, path: str, query: Mapping[str, str | Sequence[str]]) -> str:
-    """The full URL of a request; a key with several values occurs several times."""
+def request_url(endpoint: Endpoint, path: str, query: Query) -> str:
     if not query:
         return f"{endpoint.url}{path}"
     return f"{endpoint.url}{path}?{urlencode(query, doseq=True, quote_via=quote, safe='')}"
 
 
 def without_user_info(url: str) -> str:
-    """A foreign URL (a Location header) without user name and password."""
     try:
         parts = urlsplit(url)
     except ValueError:
