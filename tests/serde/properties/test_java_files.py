@@ -14,8 +14,7 @@ from srfix.serde import ClientFile, UsageError, read_client_file
 from srfix.serde.properties.client_file import sorted_out
 from srfix.serde.properties.java.file import read_properties_file
 from srfix.serde.properties.java.sasl import parse_jaas
-from srfix.serde.properties.kafka import to_librdkafka
-from srfix.serde.properties.kafka_client import ReadOnlyClient
+from srfix.serde.properties.kafka_client import ReadOnlyClient, to_librdkafka
 from srfix.serde.properties.kafka_java import _quoted, to_java
 from srfix.serde.properties.registry import registry_settings
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from srfix.serde.errors import UsageError
 from srfix.serde.properties.java.stores import WrongPasswordError, read_jks, shown_key
-from srfix.serde.properties.kafka import to_librdkafka
+from srfix.serde.properties.kafka_client import to_librdkafka
 from tests.serde.properties.java_stores import (
     CA_PEM,
     CHAIN,

@@ -80,7 +80,7 @@ def read_config(
 
     :param keys_of: gives the keys that a command's table may have; called only for the tables in the file.
     """
-    from srfix.serde.properties.kafka import together
+    from srfix.serde.properties.kafka_client import together
 
     try:
         text = read_file(path, most_bytes=bounds.MOST_SETTINGS_BYTES).decode("utf-8")

@@ -112,7 +112,7 @@ _CONNECTION_PARAMETERS = ("bootstrap_servers", "kafka_properties", "kafka_config
 
 def _connection(**values: Any) -> Connection:
     from srfix.serde.properties.client_file import read_client_file, settled
-    from srfix.serde.properties.kafka import laid_over
+    from srfix.serde.properties.kafka_client import laid_over
     from srfix.serde.properties.registry import short_names
 
     ctx = click.get_current_context()

@@ -18,14 +18,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from srfix.serde.errors import UsageError
 from srfix.serde.hints import nearest
 from srfix.serde.properties.java.file import read_properties_file, resolve_references
 from srfix.serde.properties.java.tls import STORE_NAMES
-from srfix.serde.properties.kafka import apart, taken_by_librdkafka, to_librdkafka, together
-from srfix.serde.properties.kafka_client import DECIDED_HERE
+from srfix.serde.properties.kafka_client import DECIDED_HERE, apart, taken_by_librdkafka, to_librdkafka, together
 from srfix.serde.properties.registry import (
     RegistrySettings,
     is_registry_property,
@@ -170,8 +169,7 @@ class ClientFile:
 def settled(
     kafka: Mapping[str, str], registry: Mapping[str, str], problems: Iterable[str]
 ) -> tuple[dict[str, str], RegistrySettings]:
-    """Properties under librdkafka's names, and the registry's settings, from `laid_over` and files. `problems` are the
-    errors so far."""
+    """Properties under librdkafka's names, and the registry's settings; `problems` are the errors so far."""
     wrong = list(problems)
     taken: dict[str, str] = {}
     settings = RegistrySettings()
@@ -204,14 +202,12 @@ def read_client_file(path: str) -> ClientFile:
 
 
 def sorted_out(path: str, properties: Mapping[str, str], *, in_utf_8: Iterable[str] = ()) -> ClientFile:
-    """The same for properties that have already been read; `path` is for the messages. `in_utf_8` names the properties
-    whose values look like UTF-8 that was read as ISO 8859-1."""
-    kafka: list[tuple[int, str, str]] = []
-    registry: list[tuple[int, str, str]] = []
+    """The same for properties that have already been read; `path` is for the messages."""
+    placed: list[tuple[_Place, str]] = []
     left_out: list[str] = []
     latin = set(in_utf_8)
     problems: list[str] = []
-    resolved: list[str] = []
+    texts = [f"{name}={value}" for name, value in properties.items()]
     for name, raw in properties.items():
         place = _place(name)
         if isinstance(place, str):
@@ -224,25 +220,28 @@ def sorted_out(path: str, properties: Mapping[str, str], *, in_utf_8: Iterable[s
             except UsageError as error:
                 problems.append(error.message)
                 continue
-            resolved.append(f"{name}={value}")
-            (registry if place.registry else kafka).append((place.rank, place.name, value))
-    kafkas = {name: value for _, name, value in sorted(kafka, key=lambda entry: entry[0])}
-    registrys = {name: value for _, name, value in sorted(registry, key=lambda entry: entry[0])}
+            texts.append(f"{name}={value}")
+            placed.append((place, value))
+    placed.sort(key=lambda entry: entry[0].rank)
+    kafka = {place.name: value for place, value in placed if not place.registry}
+    registry = {place.name: value for place, value in placed if place.registry}
     if any(name.startswith("ksql.schema.registry.") for name in properties):
-        registrys = _as_ksqldb_does(kafkas) | registrys
+        # ksqlDB uses its own TLS settings for the registry, unless `ksql.schema.registry.ssl.…` says otherwise.
+        tls = {*STORE_NAMES, "ssl.key.password"}
+        registry = {name: value for name, value in kafka.items() if name in tls} | registry
+    counted = Counter(_shown(name) for name in sorted(left_out))
     return ClientFile(
         path=path,
-        kafka=kafkas,
-        registry=registrys,
-        left_out=_folded(left_out),
-        texts=tuple(dict.fromkeys([*(f"{name}={value}" for name, value in properties.items()), *resolved])),
+        kafka=kafka,
+        registry=registry,
+        left_out=dict(sorted(counted.items(), key=lambda entry: (entry[0] == _OTHERS, entry[0]))),  # unnamed ones last
+        texts=tuple(dict.fromkeys(texts)),
         problems=tuple(f"{path}: {problem}" for problem in problems),
         in_utf_8=tuple(name for name in properties if name in latin and name not in left_out),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     """The owner of a property."""
 
     registry: bool
@@ -281,17 +280,6 @@ def _misspelt(name: str) -> str | None:
         return None
     near = nearest(name[:100], _MISSPELT, cutoff=0.9)
     return f"srfix does not use a property, because its name is almost {near}. Correct the name." if near else None
-
-
-def _as_ksqldb_does(kafka: Mapping[str, str]) -> dict[str, str]:
-    """ksqlDB uses its own TLS settings for the registry, unless `ksql.schema.registry.ssl.…` says otherwise."""
-    return {name: value for name, value in kafka.items() if name in STORE_NAMES or name == "ssl.key.password"}
-
-
-def _folded(names: list[str]) -> dict[str, int]:
-    counted = Counter(_shown(name) for name in sorted(names))
-    # Unnamed properties come last.
-    return dict(sorted(counted.items(), key=lambda entry: (entry[0] == _OTHERS, entry[0])))
 
 
 _OTHERS: Final = "the application's own"

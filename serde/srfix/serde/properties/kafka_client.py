@@ -1,7 +1,18 @@
-"""srfix's access to a Kafka cluster: a client configuration that cannot write, and errors as sentences.
+"""Client properties for Kafka: librdkafka's names, and Java's names with the same meaning; and a client that cannot write.
 
-All code that reads topics uses it. Whatever the user's configuration says, it joins no group, commits nothing and
-creates no topic, and librdkafka prints nothing.
+
+| Java | librdkafka |
+|---|---|
+| `security.protocol`, `sasl.mechanism`, `client.id`, `ssl.key.password`, … | the same name |
+| `request.timeout.ms` | `socket.timeout.ms` |
+| `send.buffer.bytes`, `receive.buffer.bytes` | `socket.send.buffer.bytes`, `socket.receive.buffer.bytes` |
+| `ssl.endpoint.identification.algorithm=` (empty) | `none` |
+| `sasl.jaas.config` | `sasl.username`, `sasl.password`, `sasl.oauthbearer.…` (`java.sasl`) |
+| `ssl.truststore.…`, `ssl.keystore.…` | `ssl.ca.…`, `ssl.certificate.…`, `ssl.key.…` (`java.tls`) |
+| Java classes, and settings that OpenSSL negotiates | refused by name |
+
+All code that reads topics uses `ReadOnlyClient`. Whatever the user's configuration says, it joins no group, commits
+nothing and creates no topic, and librdkafka prints nothing.
 """
 
 from __future__ import annotations
@@ -11,17 +22,134 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
+from srfix.serde.casing import is_same
 from srfix.serde.errors import AccessDeniedError, ClusterError, UsageError
-from srfix.serde.properties.kafka import refuse_without_mechanism
-from srfix.serde.property_names import NOT_SHOWN, is_known, is_plain, names_servers, pieces, shown
+from srfix.serde.properties.java.sasl import from_jaas
+from srfix.serde.properties.java.tls import OWN_KEY_NAMES, OWN_TRUST_NAMES, from_stores
+from srfix.serde.property_names import NOT_SHOWN, is_known, is_librdkafkas, is_plain, names_servers, pieces, shown
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
 
 
+JAVA_NAMES: Final = {
+    "socket.receive.buffer.bytes": "receive.buffer.bytes",
+    "socket.send.buffer.bytes": "send.buffer.bytes",
+    "socket.timeout.ms": "request.timeout.ms",
+}
+"""librdkafka's name → Java's name, if librdkafka does not know Java's."""
+_OWN_NAMES: Final = {java: librdkafka for librdkafka, java in JAVA_NAMES.items()} | {
+    "fetch.max.wait.ms": "fetch.wait.max.ms"
+}
+_ITEM: Final = "\n- "
+_JAAS: Final = "sasl.jaas.config"
+_HANDLER: Final = "sasl.login.callback.handler.class"
+_REFUSED: Final = (
+    (
+        re.compile(r"ssl\.(?:protocol|provider|enabled\.protocols|(?:key|trust)manager\.algorithm)"),
+        "Leave it out: OpenSSL negotiates the protocol.",
+    ),
+    (
+        re.compile(r".+\.(?:class|classes|serializer|deserializer)|.+\.serde|interceptor\.classes"),
+        "It names a Java class; leave it out.",
+    ),
+)
+_CREDENTIALS: Final = frozenset(
+    {
+        "sasl.username",
+        "sasl.password",
+        "sasl.oauthbearer.client.id",
+        "sasl.oauthbearer.client.secret",
+        "sasl.oauthbearer.scope",
+        "sasl.oauthbearer.extensions",
+        "sasl.oauthbearer.method",
+        "sasl.oauthbearer.config",
+    }
+)
+"""The properties that `sasl.jaas.config` replaces."""
+_STANDS_FOR: Final = (
+    (frozenset({_JAAS}), _CREDENTIALS),
+    (frozenset({"ssl.truststore.location", "ssl.truststore.certificates"}), OWN_TRUST_NAMES),
+    (frozenset({"ssl.keystore.location", "ssl.keystore.key"}), OWN_KEY_NAMES),
+)
+"""Java's names, and librdkafka's names with the same meaning."""
+
+
+def laid_over(below: Mapping[str, str], above: Mapping[str, str]) -> dict[str, str]:
+    """Both sets, for `to_librdkafka`. The upper set wins, whether a name is Java's or librdkafka's."""
+    overriding = {_OWN_NAMES.get(name, name): value for name, value in above.items()}
+    hidden = {name for java, librdkafka in _STANDS_FOR if overriding.keys() & java for name in librdkafka}
+    return {name: value for name, value in below.items() if name not in hidden} | overriding
+
+
+def to_librdkafka(properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties under librdkafka's names, which count if a setting has both. Keys of stores are among the values."""
+    renamed = {_OWN_NAMES.get(name, name): value for name, value in properties.items()}
+    translated, wrong = from_stores(renamed)
+    if _JAAS in translated:
+        try:
+            sasl = from_jaas(translated)
+        except UsageError as error:
+            wrong.append(error.message)
+        else:
+            translated = sasl | {name: value for name, value in translated.items() if name != _HANDLER}
+        del translated[_JAAS]
+        translated.pop(_HANDLER, None)
+    wrong += _refusals(translated)
+    if wrong:
+        raise UsageError(together("The Kafka configuration", wrong))
+    if translated.get("ssl.endpoint.identification.algorithm") == "":
+        translated["ssl.endpoint.identification.algorithm"] = "none"
+    return translated
+
+
+def taken_by_librdkafka(name: str) -> bool:
+    """True if `to_librdkafka` accepts a property with this name: librdkafka knows it, or it is translated."""
+    return name in _OWN_NAMES or name in (_JAAS, _HANDLER) or is_librdkafkas(name)
+
+
+def together(what: str, wrong: list[str]) -> str:
+    if len(wrong) == 1:
+        return wrong[0]
+    return f"{what} has {len(wrong)} entries that srfix cannot use:" + "".join(f"{_ITEM}{problem}" for problem in wrong)
+
+
+def apart(message: str) -> list[str]:
+    """The problems in a message of `together`, or the only problem of another message."""
+    return message.split(_ITEM)[1:] or [message]
+
+
+def _refusals(properties: Mapping[str, str]) -> list[str]:
+    advices = (
+        (name, next((advice for pattern, advice in _REFUSED if pattern.fullmatch(name)), "")) for name in properties
+    )
+    return [
+        f"The Kafka property {shown(name)} belongs to Java, and librdkafka does not know it. {advice}"
+        for name, advice in advices
+        if advice
+    ]
+
+
+def refuse_without_mechanism(config: Mapping[str, str]) -> None:
+    """If SASL is wanted without a mechanism, librdkafka would use Kerberos, without a principal."""
+    protocol = config.get("security.protocol", "")
+    asking = next((name for name in ("SASL_SSL", "SASL_PLAINTEXT") if is_same(name, protocol)), None)
+    if asking is None or any(name in config for name in ("sasl.mechanism", "sasl.mechanisms")):
+        return
+    if any(name.startswith("sasl.kerberos.") for name in config):
+        return
+    raise UsageError(
+        f"security.protocol={asking} needs a log-in, but sasl.mechanism is missing. Give the mechanism that the "
+        "brokers accept. PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512: -X sasl.mechanism=PLAIN (for example) -X "
+        "sasl.username=NAME -X sasl.password=env:VARIABLE (in a file also sasl.jaas.config=…). OAUTHBEARER: also "
+        "sasl.oauthbearer.method=oidc, sasl.oauthbearer.token.endpoint.url, sasl.oauthbearer.client.id and "
+        "sasl.oauthbearer.client.secret. For Confluent Cloud, use PLAIN, with the API key as name and its secret as "
+        "password."
+    )
+
+
 class Isolation(Enum):
-    """How a read treats records of aborted or open transactions. It is set on every consumer, never left to a
-    default."""
+    """How a read treats records of aborted or open transactions; set on every consumer, never left to a default."""
 
     READ_COMMITTED = "read_committed"
     READ_UNCOMMITTED = "read_uncommitted"
@@ -142,8 +270,7 @@ class ReadOnlyClient:
         )
 
     def failed(self, doing: str, error: Exception | KafkaError | str, *, acl: str | None = None) -> ClusterError:
-        """The error to raise if a request to the cluster failed. `doing` names the request, for example "listing the
-        topics". `acl` is the permission that it needs, such as `Describe on group 'shop'`."""
+        """The error for a failed request, "listing the topics", which needs `acl`: `Describe on group 'shop'`."""
         where = f"the Kafka cluster at {self.bootstrap_servers}"
         text = error if isinstance(error, str) else _text(error)
         if acl is not None and _is_denial(error):

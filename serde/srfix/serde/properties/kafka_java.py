@@ -23,8 +23,7 @@ from typing import Final
 from srfix.serde import bounds
 from srfix.serde.errors import SecretError, UsageError
 from srfix.serde.files import read_file
-from srfix.serde.properties.kafka import JAVA_NAMES
-from srfix.serde.properties.kafka_client import DECIDED_HERE
+from srfix.serde.properties.kafka_client import DECIDED_HERE, JAVA_NAMES
 from srfix.serde.property_names import NOT_SHOWN, shown
 
 _SAME: Final = frozenset(
@@ -89,8 +88,9 @@ def _sasl(config: Mapping[str, str]) -> dict[str, str]:
         return {}
     module = _LOGIN_MODULES.get(mechanism or "")
     if module is None:
+        what = "missing" if not mechanism else mechanism if re.fullmatch(r"[\w-]+", mechanism) else NOT_SHOWN
         raise UsageError(
-            f"The Kafka property sasl.mechanism is {_mechanism(mechanism)}; for Spark's Java clients, srfix can only set up "
+            f"The Kafka property sasl.mechanism is {what}; for Spark's Java clients, srfix can only set up "
             f"{', '.join(_LOGIN_MODULES)}. For another mechanism, give SparkCensus the options of Spark's Kafka source "
             "(kafka.sasl.jaas.config, …)."
         )
@@ -102,10 +102,6 @@ def _sasl(config: Mapping[str, str]) -> dict[str, str]:
         "sasl.mechanism": mechanism or "",
         "sasl.jaas.config": f"{module} required username={user} password={password};",
     }
-
-
-def _mechanism(name: str | None) -> str:
-    return "missing" if not name else name if re.fullmatch(r"[\w-]+", name) else NOT_SHOWN
 
 
 def _quoted(text: str) -> str:

@@ -13,15 +13,15 @@ from srfix.serde.bounds import CONNECT_SECONDS, REGISTRY_READ_SECONDS, AnswerBou
 from srfix.serde.casing import is_same
 from srfix.serde.errors import UsageError
 from srfix.serde.properties.java.tls import STORE_NAMES, from_stores
-from srfix.serde.properties.kafka import together
+from srfix.serde.properties.kafka_client import together
 from srfix.serde.properties.settings_table import Setting, fields_of
 from srfix.serde.property_names import shown
 
 if TYPE_CHECKING:
     from srfix.serde.registry.client import RegistryClient
-    from srfix.serde.registry.http.auth import Auth, BasicAuth
     from srfix.serde.registry.http.retry import RetryPolicy
     from srfix.serde.registry.http.tls import ClientCertificate, ClientCertificateText
+    from srfix.serde.registry.secret import Auth
 
 _PREFIX: Final = "schema.registry."
 _RULE: Final = "ssl.endpoint.identification.algorithm"
@@ -57,8 +57,6 @@ _REFUSED: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistrySettings:
-    """The settings for access to the registry."""
-
     urls: str | None = field(default=None, repr=False)
     """The URLs, joined with commas; they may hold credentials."""
     credentials_source: str = "URL"
@@ -73,15 +71,12 @@ class RegistrySettings:
     """Confluent Cloud's identity pool, `pool-…`."""
     ca_file: str | None = None
     certificate_file: str | None = None
-    """PEM file of the client certificate."""
     key_file: str | None = None
-    """PEM file of its private key; None if it is in the certificate's file."""
+    """None if the private key is in the certificate's file."""
     ca_pem: str | None = None
-    """The CA as a PEM text."""
     certificate_pem: str | None = None
-    """The client certificate as a PEM text."""
     key_pem: str | None = field(default=None, repr=False)
-    """Its private key as a PEM text, or `env:NAME` or `file:PATH`."""
+    """A PEM text, or `env:NAME` or `file:PATH`."""
     key_password: str | None = field(default=None, repr=False)
     """The key's password, or `env:NAME` or `file:PATH`."""
     proxy: str | None = field(default=None, repr=False)
@@ -106,7 +101,11 @@ def is_registry_property(name: str) -> bool:
 
 
 def registry_settings(properties: Mapping[str, str]) -> RegistrySettings:
-    converted, wrong = from_stores(_without_the_rule(short_names(properties)))
+    # Java's rule for the names in certificates may be given, if it is the rule that srfix also applies.
+    short = {
+        name: value for name, value in short_names(properties).items() if name != _RULE or not is_same(value, "https")
+    }
+    converted, wrong = from_stores(short)
     if wrong:
         raise UsageError(f"For the registry: {together('the configuration', wrong)}")
     by_name = {_known_name(name): value for name, value in converted.items()}
@@ -138,11 +137,6 @@ def registry_settings(properties: Mapping[str, str]) -> RegistrySettings:
         bounds=answer_bounds(by_name),
         unknown_ids=_unknown_ids(by_name),
     )
-
-
-def _without_the_rule(properties: Mapping[str, str]) -> dict[str, str]:
-    """Removes Java's rule for the names in certificates, if it is the rule that srfix also applies."""
-    return {name: value for name, value in properties.items() if name != _RULE or not is_same(value, "https")}
 
 
 def answer_bounds(properties: Mapping[str, str], *, default: AnswerBounds = AnswerBounds()) -> AnswerBounds:  # noqa: B008
@@ -185,8 +179,7 @@ def _bearer_token(properties: Mapping[str, str]) -> str | None:
 
 
 def why_not_of_the_registry(name: str) -> str | None:
-    """Why a property (by its short name) is refused: what to do instead, or "" for an unknown name; None if it is
-    accepted."""
+    """What to do instead of a refused property (by its short name); "" for an unknown one, None for an accepted one."""
     if name in _KNOWN or name in STORE_NAMES or name == _RULE:
         return None
     return next((advice for pattern, advice in _REFUSED if pattern.fullmatch(name)), "")
@@ -249,9 +242,7 @@ _KNOWN: Final[Mapping[str, Setting[Enum]]] = {
 
 
 def open_registry(settings: RegistrySettings, urls: str, *, kafka: Mapping[str, str]) -> RegistryClient:
-    """A client for the registry; close it after use. It sends nothing yet. It uses `urls` and ignores `settings.urls`, which
-    may be None. SASL_INHERIT uses the SASL credentials in the Kafka properties `kafka`; values may be `env:NAME` or
-    `file:PATH`."""
+    """A client for the registry at `urls`; close it after use. SASL_INHERIT uses the credentials in `kafka`."""
     from srfix.serde.registry.client import RegistryClient
     from srfix.serde.registry.secret import revealed
 
@@ -285,38 +276,23 @@ def _client_certificate(settings: RegistrySettings) -> ClientCertificate | Clien
     from srfix.serde.registry.http.tls import ClientCertificate, ClientCertificateText
     from srfix.serde.registry.secret import Secret
 
+    password = None if settings.key_password is None else Secret.parse(settings.key_password)
     if settings.certificate_pem is not None and settings.key_pem is not None:
-        return ClientCertificateText(
-            chain=settings.certificate_pem,
-            key=Secret.parse(settings.key_pem),
-            key_password=None if settings.key_password is None else Secret.parse(settings.key_password),
-        )
+        key = Secret.parse(settings.key_pem)
+        return ClientCertificateText(chain=settings.certificate_pem, key=key, key_password=password)
     if settings.certificate_file is None:
         return None
     return ClientCertificate(
-        certificate_file=settings.certificate_file,
-        key_file=settings.key_file,
-        key_password=None if settings.key_password is None else Secret.parse(settings.key_password),
+        certificate_file=settings.certificate_file, key_file=settings.key_file, key_password=password
     )
 
 
 def _auth(settings: RegistrySettings, kafka: Mapping[str, str]) -> Auth | None:
-    from srfix.serde.registry.http.auth import BearerAuth
-    from srfix.serde.registry.secret import Secret
+    from srfix.serde.registry.secret import BasicAuth, BearerAuth, Secret, revealed
 
-    if settings.bearer_token is None:
-        return _basic_auth(settings, kafka)
-    return BearerAuth(
-        Secret.parse(settings.bearer_token),
-        logical_cluster=settings.logical_cluster,
-        identity_pool=settings.identity_pool,
-    )
-
-
-def _basic_auth(settings: RegistrySettings, kafka: Mapping[str, str]) -> BasicAuth | None:
-    from srfix.serde.registry.http.auth import BasicAuth
-    from srfix.serde.registry.secret import Secret, revealed
-
+    if settings.bearer_token is not None:
+        token = Secret.parse(settings.bearer_token)
+        return BearerAuth(token, logical_cluster=settings.logical_cluster, identity_pool=settings.identity_pool)
     if settings.credentials_source == "SASL_INHERIT":
         try:
             username, password = kafka["sasl.username"], kafka["sasl.password"]
@@ -325,6 +301,4 @@ def _basic_auth(settings: RegistrySettings, kafka: Mapping[str, str]) -> BasicAu
                 f"basic.auth.credentials.source=SASL_INHERIT needs the Kafka property {missing.args[0]}."
             ) from None
         return BasicAuth(revealed(username), Secret.parse(password))
-    if settings.user_info is None:
-        return None
-    return BasicAuth.parse(revealed(settings.user_info))
+    return None if settings.user_info is None else BasicAuth.parse(revealed(settings.user_info))

@@ -15,8 +15,6 @@ _Who = TypeVar("_Who", bound=Enum)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting(Generic[_Who]):
-    """A row of a table."""
-
     of: Collection[_Who] = ()
     """The objects that accept it; empty if there is only one."""
     check: Callable[[str, Any], object] = lambda _, value: value
@@ -27,11 +25,9 @@ class Setting(Generic[_Who]):
 
 
 def fields_of(table: Mapping[str, Setting[Any]], config: Mapping[str, Any]) -> dict[str, Any]:
-    """The stored settings: field → value."""
     values = {name: row.check(name, config[name]) if name in config else row.default for name, row in table.items()}
     return {row.field: values[name] for name, row in table.items() if row.field is not None}
 
 
 def taken_by(table: Mapping[str, Setting[_Who]], who: _Who) -> list[str]:
-    """The names of the settings that an object accepts."""
     return [name for name, row in table.items() if who in row.of]

@@ -25,17 +25,14 @@ import codecs
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from srfix.serde import bounds
 from srfix.serde.errors import UsageError
 from srfix.serde.files import read_file
 from srfix.serde.property_names import is_known, shown
-
-if TYPE_CHECKING:
-    import javaproperties
-
 
 _NAME: Final = re.compile(r"[A-Za-z][\w.-]*", re.ASCII)
 """A property's name. Text of another form is not shown: it may be a name together with a part of a value."""
@@ -64,10 +61,9 @@ def read_properties_file(path: str, *, encoding: Literal["iso-8859-1", "utf-8"] 
         content = read_file(path, most_bytes=bounds.MOST_SETTINGS_BYTES)
     except OSError as error:
         raise UsageError(f"The properties file {path!r} cannot be read: {error.strerror}.") from error
-    try:
-        text: str | None = content.removeprefix(codecs.BOM_UTF8).decode(encoding)
-    except UnicodeDecodeError:
-        text = None  # raised outside of the handler, because the other error holds the content
+    text: str | None = None
+    with suppress(UnicodeDecodeError):  # raised outside of it, because the other error holds the content
+        text = content.removeprefix(codecs.BOM_UTF8).decode(encoding)
     if text is None:
         raise UsageError(
             f"The properties file {path!r} is not UTF-8, as Kafka's FileConfigProvider requires. Save it as UTF-8."
@@ -75,10 +71,8 @@ def read_properties_file(path: str, *, encoding: Literal["iso-8859-1", "utf-8"] 
     if _NO_TEXT.search(text):
         raise UsageError(f"The properties file {path!r} is not text. Write name=value, one on each line.")
     _refuse_endless(text, path)
-    try:
+    with suppress(javaproperties.InvalidUEscapeError):
         return _properties(text, path, is_latin=encoding == "iso-8859-1")
-    except javaproperties.InvalidUEscapeError:
-        pass
     # Raised outside of the handler, because the other error would be its context and holds the escape.
     raise UsageError(f"The properties file {path!r} holds a \\u that four hexadecimal digits do not follow.")
 
@@ -104,7 +98,9 @@ def _properties(text: str, path: str, *, is_latin: bool) -> PropertiesFile:
     line = 1
     for element in javaproperties.parse(text):
         if isinstance(element, javaproperties.KeyValue):
-            if not _NAME.fullmatch(element.key) or (not element.value and not _is_whole(element)):
+            # A value is meant to be empty if the line has a separator, or its name is known.
+            is_whole = element.value or is_known(element.key) or element.source.strip().endswith(("=", ":"))
+            if not _NAME.fullmatch(element.key) or not is_whole:
                 raise UsageError(f"Line {line} of the properties file {path!r} is not key=value.")
             properties[element.key] = element.value
             in_utf_8[element.key] = is_latin and _looks_like_utf_8(element.source)
@@ -113,18 +109,9 @@ def _properties(text: str, path: str, *, is_latin: bool) -> PropertiesFile:
 
 
 def _looks_like_utf_8(latin: str) -> bool:
-    if latin.isascii():
-        return False
-    try:
-        latin.encode("iso-8859-1").decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _is_whole(element: javaproperties.KeyValue) -> bool:
-    """True if the value is meant to be empty: the line has a separator, or its name is known."""
-    return is_known(element.key) or element.source.strip().endswith(("=", ":"))
+    with suppress(UnicodeDecodeError):
+        return not latin.isascii() and bool(latin.encode("iso-8859-1").decode("utf-8"))
+    return False
 
 
 _PACKAGE: Final = "org.apache.kafka.common.config.provider."
@@ -133,7 +120,6 @@ _WORD: Final = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 
 def resolve_references(name: str, value: str, properties: Mapping[str, str]) -> str:
     """The value with its references resolved. `properties` are the file's properties, which name the providers."""
-
     pieces: list[str] = []
     end = 0
     # Matches like Kafka's pattern \$\{([^}]*?):(([^}]*?):)?([^}]*?)\}, which would take cubic time.

@@ -44,7 +44,6 @@ class LoginModule:
     name: str
     """The Java class."""
     flag: str
-    """required, requisite, sufficient or optional, in any letters."""
     options: Mapping[str, str] = field(repr=False)
     """The options, which include passwords."""
 
@@ -126,8 +125,7 @@ def _after_comment(text: str, at: int) -> int:
 
 
 def _after_number(text: str, at: int) -> int:
-    """The end of a number that begins here; `at` if there is none. For Java, a minus alone is neither a number nor a
-    value."""
+    """The end of a number that begins here; otherwise `at`. For Java, a minus alone is neither a number nor a value."""
     place, dots = at + text.startswith("-", at), 0
     if place >= len(text) or text[place] not in "0123456789.":
         return place
@@ -138,7 +136,6 @@ def _after_number(text: str, at: int) -> int:
 
 
 def _quoted(text: str, at: int, quote: str) -> tuple[str, int]:
-    """The text within quotes, and the position after them."""
     characters: list[str] = []
     while at < len(text) and text[at] != quote and text[at] not in _LINE_ENDS:
         if text[at] != "\\":
@@ -180,6 +177,18 @@ _OWN_HANDLERS: Final = (
 )
 _UNSECURED_HANDLER: Final = f"{_KAFKA}oauthbearer.internals.unsecured.OAuthBearerUnsecuredLoginCallbackHandler"
 _CLAIM: Final = "unsecuredLoginStringClaim_"
+_OIDC: Final = {
+    "clientId": "sasl.oauthbearer.client.id",
+    "clientSecret": "sasl.oauthbearer.client.secret",
+    "scope": "sasl.oauthbearer.scope",
+}
+_UNSECURED: Final = {
+    f"{_CLAIM}sub": "principal",
+    "unsecuredLoginLifetimeSeconds": "lifeSeconds",
+    "unsecuredLoginPrincipalClaimName": "principalClaimName",
+    "unsecuredLoginScopeClaimName": "scopeClaimName",
+    f"{_CLAIM}scope": "scope",
+}
 _EXTENSION: Final = "extension_"
 _SASL_EXTENSION: Final = "unsecuredLoginExtension_"
 
@@ -192,8 +201,10 @@ def from_jaas(config: Mapping[str, str]) -> dict[str, str]:
     taken = _MODULES.get(name)
     if taken is None:
         advice = next((advice for pattern, advice in _OTHERS if pattern.fullmatch(module.name)), None)
+        is_plain = re.fullmatch(r"(?:[a-z]\w*\.)+[A-Z]\w*Module", module.name, re.ASCII)
+        class_name = module.name if is_plain else "a login module of another kind"
         raise UsageError(
-            f"sasl.jaas.config names {_class_name(module.name)}, which is Java code that srfix does not run. "
+            f"sasl.jaas.config names {class_name}, which is Java code that srfix does not run. "
             + (advice or f"It must name one of {', '.join(_KAFKA + module_name for module_name in _MODULES)}.")
         )
     fits, properties = taken
@@ -203,10 +214,6 @@ def from_jaas(config: Mapping[str, str]) -> dict[str, str]:
             f"with it. It is for {' and '.join(fits)}."
         )
     return properties(module, config)
-
-
-def _class_name(name: str) -> str:
-    return name if re.fullmatch(r"(?:[a-z]\w*\.)+[A-Z]\w*Module", name, re.ASCII) else "a login module of another kind"
 
 
 def _password(module: LoginModule, config: Mapping[str, str]) -> dict[str, str]:
@@ -235,14 +242,7 @@ def _oauthbearer(module: LoginModule, config: Mapping[str, str]) -> dict[str, st
 
 def _oidc(module: LoginModule, config: Mapping[str, str]) -> dict[str, str]:
     options = dict(module.options)
-    taken: dict[str, str] = {"sasl.oauthbearer.method": "oidc"}
-    for option, name in (
-        ("clientId", "sasl.oauthbearer.client.id"),
-        ("clientSecret", "sasl.oauthbearer.client.secret"),
-        ("scope", "sasl.oauthbearer.scope"),
-    ):
-        if option in options:
-            taken[name] = options.pop(option)
+    taken = {"sasl.oauthbearer.method": "oidc"} | _renamed(options, _OIDC)
     extensions = _extensions(options, _EXTENSION)
     if extensions:
         taken["sasl.oauthbearer.extensions"] = ",".join(f"{name}={value}" for name, value in extensions.items())
@@ -254,26 +254,23 @@ def _oidc(module: LoginModule, config: Mapping[str, str]) -> dict[str, str]:
 
 def _unsecured(module: LoginModule) -> dict[str, str]:
     options = dict(module.options)
-    settings = {"principal": options.pop(f"{_CLAIM}sub", None)}
-    for option, name in (
-        ("unsecuredLoginLifetimeSeconds", "lifeSeconds"),
-        ("unsecuredLoginPrincipalClaimName", "principalClaimName"),
-        ("unsecuredLoginScopeClaimName", "scopeClaimName"),
-        (f"{_CLAIM}scope", "scope"),
-    ):
-        settings[name] = options.pop(option, None)
+    settings = _renamed(options, _UNSECURED)
     settings |= {f"extension_{name}": value for name, value in _extensions(options, _SASL_EXTENSION).items()}
     _refuse(options)
-    set_values = {name: value for name, value in settings.items() if value is not None}
-    if any(not value or " " in value for value in set_values.values()):
+    if any(not value or " " in value for value in settings.values()):
         raise UsageError(
             "An option of OAuthBearerLoginModule in sasl.jaas.config is empty or contains a blank; librdkafka accepts "
             "neither."
         )
     return {
         "enable.sasl.oauthbearer.unsecure.jwt": "true",
-        "sasl.oauthbearer.config": " ".join(f"{name}={value}" for name, value in set_values.items()),
+        "sasl.oauthbearer.config": " ".join(f"{name}={value}" for name, value in settings.items()),
     }
+
+
+def _renamed(options: dict[str, str], names: Mapping[str, str]) -> dict[str, str]:
+    """Removes and returns these options, by librdkafka's names."""
+    return {name: options.pop(option) for option, name in names.items() if option in options}
 
 
 def _extensions(options: dict[str, str], prefix: str) -> dict[str, str]:

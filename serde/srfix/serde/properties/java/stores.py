@@ -22,19 +22,15 @@ import ssl
 import struct
 import textwrap
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    pkcs12,
-)
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, pkcs12
 
 from srfix.serde import bounds
 from srfix.serde.errors import UsageError
@@ -61,8 +57,6 @@ class KeyEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JavaKeyStore:
-    """The content of a store."""
-
     keys: tuple[KeyEntry, ...]
     trusted: tuple[bytes, ...]
     """The certificates without a key; DER."""
@@ -82,7 +76,6 @@ def read_jks(content: bytes, password: str | None) -> JavaKeyStore:
 
 
 def shown_key(hidden_key: bytes, password: str) -> bytes:
-    """The private key, PKCS#8 in DER."""
     protected = _octets(hidden_key)
     salt, hidden, check = protected[:_DIGEST], protected[_DIGEST:-_DIGEST], protected[-_DIGEST:]
     secret = _utf16(password)
@@ -97,8 +90,6 @@ def shown_key(hidden_key: bytes, password: str) -> bytes:
 
 
 class _Reader:
-    """Bytes, from the front."""
-
     def __init__(self, content: bytes) -> None:
         self._content = content
         self._at = 0
@@ -176,7 +167,6 @@ _MOST_ITERATIONS: Final = 5_000_000
 takes an hour that nothing can interrupt."""
 _SALT: Final = re.compile(rb"\x04[\x01-\x7f]", re.DOTALL)
 """The head of a short octet string."""
-_SEQUENCE: Final = b"\x30"
 _DIGEST_SIZES: Final = (16, 20, 28, 32, 48, 64)
 _TO_PKCS12: Final = "keytool -importkeystore -srckeystore STORE -destkeystore STORE.p12 -deststoretype PKCS12"
 
@@ -187,7 +177,6 @@ def is_pem(content: bytes) -> bool:
 
 
 def read_store(path: str, name: str) -> bytes:
-    """The content of a store's file. `name` is the property that names it, for the message."""
     try:
         return read_file(path, most_bytes=bounds.MOST_SECRET_BYTES)
     except OSError as error:
@@ -195,16 +184,12 @@ def read_store(path: str, name: str) -> bytes:
 
 
 def trusted_certificates(content: bytes, password: str | None) -> str:
-    """The certificates of a trust store that is not PEM, as PEM."""
     if content.startswith(MAGIC):
         store = read_jks(content, password)
         certificates = [*store.trusted, *(key.chain[0] for key in store.keys if key.chain)]
     else:
         _, key_certificate, other_certificates = _pkcs12(content, password)
-        certificates = [
-            _der(certificate)
-            for certificate in ([key_certificate] if key_certificate is not None else []) + other_certificates
-        ]
+        certificates = [_der(one) for one in (key_certificate, *other_certificates) if one is not None]
     if not certificates:
         raise ValueError("it holds no certificate (without the store's password, Java also sees none)")
     return _certificates_pem(certificates)
@@ -217,9 +202,7 @@ def private_key_and_chain(content: bytes, password: str | None, key_password: st
         if key is None or key_certificate is None:
             raise ValueError("it holds no private key with its certificate")
         text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode("ascii")
-        return text, _certificates_pem(
-            [_der(certificate) for certificate in _chain(key_certificate, other_certificates)]
-        )
+        return text, _certificates_pem(map(_der, _chain(key_certificate, other_certificates)))
     if password is None and key_password is None:
         raise ValueError("its password is missing")
     store = read_jks(content, password)
@@ -231,7 +214,7 @@ def private_key_and_chain(content: bytes, password: str | None, key_password: st
     (entry,) = store.keys
     shown = shown_key(entry.hidden_key, key_password or password or "")
     text = f"-----BEGIN PRIVATE KEY-----\n{_lines(b64encode(shown).decode('ascii'))}\n-----END PRIVATE KEY-----\n"
-    return text, _certificates_pem(list(entry.chain))
+    return text, _certificates_pem(entry.chain)
 
 
 def pem_blocks(text: str, label: str) -> str:
@@ -269,11 +252,8 @@ def _pkcs12(
             f"it asks for {rounds:,} rounds of its password's hash, but Java allows at most {_MOST_ITERATIONS:,}: it "
             "is hostile or corrupt, or not a store of Java"
         )
-    try:
+    with suppress(ValueError, UnsupportedAlgorithm):
         store = pkcs12.load_pkcs12(content, password.encode("utf-8"))
-    except (ValueError, UnsupportedAlgorithm):
-        pass
-    else:
         key_certificate = store.cert.certificate if store.cert is not None else None
         return store.key, key_certificate, [additional.certificate for additional in store.additional_certs]
     raise WrongPasswordError(
@@ -287,7 +267,7 @@ def _iteration_counts(content: bytes) -> Iterator[int]:
     PBEParameter and PBKDF2-params) or follows a digest (RFC 7292, MacData)."""
     for salt in _SALT.finditer(content):
         start, at = salt.start(), salt.end() + content[salt.end() - 1]
-        begins = content[start - 2 : start - 1] == _SEQUENCE and content[start - 1] > salt.end() - start
+        begins = content[start - 2 : start - 1] == _DER and content[start - 1] > salt.end() - start
         follows = any(content[start - size - 2 : start - size] == bytes((4, size)) for size in _DIGEST_SIZES)
         if content[at : at + 1] == b"\x02" and content[at + 1 : at + 2] <= b"\x08" and (begins or follows):
             yield int.from_bytes(content[at + 2 : at + 2 + content[at + 1]], "big")
@@ -306,5 +286,5 @@ def _der(certificate: x509.Certificate) -> bytes:
     return certificate.public_bytes(Encoding.DER)
 
 
-def _certificates_pem(certificates: list[bytes]) -> str:
+def _certificates_pem(certificates: Iterable[bytes]) -> str:
     return "".join(dict.fromkeys(ssl.DER_cert_to_PEM_cert(certificate) for certificate in certificates))

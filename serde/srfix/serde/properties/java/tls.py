@@ -112,7 +112,6 @@ def _key(stores: Mapping[str, str], taken: dict[str, str]) -> None:
 
 
 def _refuse_without_store(stores: Mapping[str, str], prefix: str) -> None:
-    """Refuses a password without a store, as Java does."""
     if f"{prefix}password" in stores:
         raise UsageError(f"{prefix}password is given without {prefix}location, to which it belongs.")
 

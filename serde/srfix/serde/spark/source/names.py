@@ -12,8 +12,7 @@ from srfix.serde.casing import CaseRule, is_among, is_same, match_fields
 from srfix.serde.errors import SrfixError, UsageError
 from srfix.serde.hints import nearest
 from srfix.serde.printable import capitalized
-from srfix.serde.properties.kafka import to_librdkafka
-from srfix.serde.properties.kafka_client import DECIDED_HERE
+from srfix.serde.properties.kafka_client import DECIDED_HERE, to_librdkafka
 from srfix.serde.properties.registry import RegistrySettings, is_registry_property, registry_settings
 from srfix.serde.properties.settings_table import Setting, fields_of, taken_by
 from srfix.serde.subjects.names import Role
