@@ -27,7 +27,7 @@ SERDES = (
     "confluent.avro",
     "confluent.json_schema",
     "confluent.protobuf",
-    "batches.batches",
+    "batches.rows",
     "arrow.decode",
     "arrow.encode",
 )

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final
 
-from srfix.serde.batches.batches import deserialize_many
+from srfix.serde.batches.rows import deserialize_many
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.columns.types import Columns, Decimal, ScalarType
 from srfix.serde.deserializer import DelimitedDeserializer

@@ -24,7 +24,7 @@ from confluent_kafka.schema_registry import json_schema as confluent_json
 from srfix.serde import confluent as drop_in
 from srfix.serde.arrow.decode import to_arrow
 from srfix.serde.arrow.row_wise import RowWise
-from srfix.serde.batches.batches import deserialize_many
+from srfix.serde.batches.rows import deserialize_many
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.types import Columns
 from srfix.serde.deserializer import JsonDeserializer, JsonSchemaDeserializer

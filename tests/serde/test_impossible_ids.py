@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.batches.batches import deserialize_many
+from srfix.serde.batches.rows import deserialize_many
 from srfix.serde.confluent.avro import AvroDeserializer as DropInDeserializer
 from srfix.serde.deserializer import AvroDeserializer
 from srfix.serde.errors import ImpossibleSchemaIdError, Reason, UsageError

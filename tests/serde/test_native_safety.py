@@ -22,7 +22,7 @@ import pytest
 
 from srfix.serde import native
 from srfix.serde.arrow import to_arrow
-from srfix.serde.batches.batches import deserialize_many
+from srfix.serde.batches.rows import deserialize_many
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import AvroDeserializer
 from srfix.serde.errors import SrfixError

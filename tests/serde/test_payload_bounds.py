@@ -18,8 +18,7 @@ from srfix.recovery.facts.decoding import RecordDecoder, record_document, shown
 from srfix.serde.arrow.decode import BatchEngine, to_arrow
 from srfix.serde.arrow.row_wise import RowWise
 from srfix.serde.arrow.value_wise import ValueWise
-from srfix.serde.batches.batches import deserialize_many
-from srfix.serde.batches.rows import chunks_of_rows
+from srfix.serde.batches.rows import chunks_of_rows, deserialize_many
 from srfix.serde.bounds import PayloadBounds, bound_payloads, payload_bounds, remember
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns

@@ -6,12 +6,15 @@ names. Beside it stand `srfix.serde.confluent` (confluent-kafka's own constructo
 A name is loaded at its first use: a program that only explains an error loads no codec and no HTTP client.
 """
 
+import inspect
 from typing import TYPE_CHECKING
 
 import lazy_loader
 
+import srfix.serde.errors as errors
+
 if TYPE_CHECKING:
-    from srfix.serde.batches.batches import deserialize_many as deserialize_many
+    from srfix.serde.batches.rows import deserialize_many as deserialize_many
     from srfix.serde.casing import CaseRule as CaseRule
     from srfix.serde.column_sources.from_json import columns_from_json as columns_from_json
     from srfix.serde.column_sources.from_spark import columns_from_spark as columns_from_spark
@@ -85,11 +88,11 @@ if TYPE_CHECKING:
     from srfix.serde.properties.client_file import ClientFile as ClientFile
     from srfix.serde.properties.client_file import read_client_file as read_client_file
     from srfix.serde.registry.client import RegistryClient as RegistryClient
-    from srfix.serde.registry.http.auth import BasicAuth as BasicAuth
-    from srfix.serde.registry.http.auth import BearerAuth as BearerAuth
     from srfix.serde.registry.http.retry import RetryPolicy as RetryPolicy
     from srfix.serde.registry.http.tls import ClientCertificate as ClientCertificate
     from srfix.serde.registry.http.tls import ClientCertificateText as ClientCertificateText
+    from srfix.serde.registry.secret import BasicAuth as BasicAuth
+    from srfix.serde.registry.secret import BearerAuth as BearerAuth
     from srfix.serde.registry.secret import Secret as Secret
     from srfix.serde.resolve.policies import ById as ById
     from srfix.serde.resolve.policies import DualSubject as DualSubject
@@ -129,7 +132,7 @@ else:
     __getattr__, __dir__, __all__ = lazy_loader.attach(
         __name__,
         submod_attrs={
-            "batches.batches": ["deserialize_many"],
+            "batches.rows": ["deserialize_many"],
             "casing": ["CaseRule"],
             "column_sources.from_json": ["columns_from_json"],
             "column_sources.from_spark": ["columns_from_spark", "spark_schema"],
@@ -152,43 +155,9 @@ else:
                 "WindowedDeserializer",
             ],
             "errors": [
-                "AccessDeniedError",
-                "AmbiguousFieldError",
-                "BadRowError",
-                "CasingError",
-                "ClusterError",
-                "CoercionError",
-                "ColumnError",
-                "ColumnNotFedError",
-                "DataLossError",
-                "DecodeError",
-                "DualSubjectError",
-                "EncodeError",
-                "EngineRefusedError",
-                "ImpossibleSchemaIdError",
-                "IncompatibleTypeError",
-                "JarMissingError",
-                "MalformedHeaderError",
-                "NoSubjectError",
-                "NothingFedError",
-                "OutOfRangeError",
-                "PayloadBoundError",
-                "PayloadTooShortError",
-                "Reason",
-                "RegistryError",
-                "ResolveError",
-                "SchemaError",
-                "SecretError",
-                "SparkError",
-                "SrfixError",
-                "SubjectVersionError",
-                "TimeUnitError",
-                "TrailingBytesError",
-                "TruncatedBodyError",
-                "UnknownMagicByteError",
-                "UsageError",
-                "WireError",
-                "WorkerPackageError",
+                name
+                for name, kind in vars(errors).items()
+                if inspect.isclass(kind) and kind.__module__ == errors.__name__
             ],
             "formats.avro.format": ["columns_from_avro"],
             "formats.json_schema.format": ["columns_from_json_schema"],
@@ -197,11 +166,10 @@ else:
             "interface": ["BadRow", "Deserializer", "OnError", "SerdeContext", "Serializer"],
             "properties.client_file": ["ClientFile", "read_client_file"],
             "registry.client": ["RegistryClient"],
-            "registry.http.auth": ["BasicAuth", "BearerAuth"],
             "registry.http.retry": ["RetryPolicy"],
             "registry.http.tls": ["ClientCertificate", "ClientCertificateText"],
             "schemas.models": ["Schema", "SchemaReference"],
-            "registry.secret": ["Secret"],
+            "registry.secret": ["BasicAuth", "BearerAuth", "Secret"],
             "resolve.policies": ["ById", "DualSubject", "UnderOneSubject"],
             "resolve.resolved": ["RefusedRegistration", "ResolvedSchema", "SecondAnswered"],
             "serializer": [

@@ -1,27 +1,20 @@
 """The errors of the serde, and the root of all errors of srfix (recovery's are in `srfix.recovery.errors`).
 
-    SrfixError ├── WireError a payload's framing │ ├── PayloadTooShortError fewer bytes than the framing needs │ ├──
-    UnknownMagicByteError the first byte is neither 0 nor 1 │ ├── ImpossibleSchemaIdError a schema id that no registry
-    assigns: below 1, or beyond Java's ints │ └── MalformedHeaderError a schema id header that is not 0x01 + GUID ├──
-    SchemaError a text that is not a schema, or not of the required kind ├── ColumnError a column list that cannot be
-    read, or is not allowed ├── CasingError │ └── AmbiguousFieldError several writer fields differ only by case and none
-    is exact ├── DecodeError a body that does not match its schema │ ├── TruncatedBodyError │ ├── TrailingBytesError │
-    ├── PayloadBoundError a body that exceeds a limit (srfix.serde.bounds) │ ├── ColumnNotFedError strict: a column that
-    the writer does not feed │ │ └── NothingFedError the writer feeds none of the columns: another record type │ ├──
-    IncompatibleTypeError a writer type that cannot feed the column │ │ └── TimeUnitError its numbers are not days,
-    times or instants of the column's kind │ └── CoercionError a value that does not fit the column that it feeds │ └──
-    OutOfRangeError a value that the column, Python or Arrow cannot hold ├── EncodeError a row that does not fit its
-    columns ├── ResolveError a schema id that the policy does not accept │ ├── SubjectVersionError not registered under
-    the one subject (the incident) │ └── DualSubjectError registered under neither of two subjects ├── SecretError a
-    secret that cannot be read, or must not be sent ├── RegistryError │ ├── RegistryUnreachableError no URL of the list
-    answered │ ├── RegistryProtocolError not the answer of a schema registry (a proxy's page, for example) │ └──
-    RegistryAnswerError an error answer: status, error_code, message (see registry.errors) ├── ClusterError the Kafka
-    cluster could not be asked │ └── AccessDeniedError this user may not ask; names the missing ACL ├── SparkError
-    (spark) a plan, a cluster or a worker cannot do its work │ ├── BadRowError a row that could not be read, and that
-    fails the job │ ├── DataLossError records were gone before they were read │ ├── EngineRefusedError the engine cannot
-    represent the plan exactly; with all reasons │ ├── JarMissingError a jar that Spark needs is missing; names its
-    coordinates │ └── WorkerPackageError a worker lacks srfix or a library; says how to ship it └── UsageError the
-    request makes no sense └── NoSubjectError a subject strategy has no subject for this schema
+    SrfixError
+    ├── WireError: PayloadTooShortError, UnknownMagicByteError, ImpossibleSchemaIdError, MalformedHeaderError
+    ├── SchemaError, ColumnError
+    ├── CasingError: AmbiguousFieldError
+    ├── DecodeError: TruncatedBodyError, TrailingBytesError, PayloadBoundError
+    │   ├── ColumnNotFedError: NothingFedError
+    │   ├── IncompatibleTypeError: TimeUnitError
+    │   └── CoercionError: OutOfRangeError
+    ├── EncodeError
+    ├── ResolveError: SubjectVersionError, DualSubjectError
+    ├── SecretError
+    ├── RegistryError: RegistryUnreachableError, RegistryProtocolError, RegistryAnswerError (`srfix.serde.schemas.errors`)
+    ├── ClusterError: AccessDeniedError
+    ├── SparkError: BadRowError, DataLossError, EngineRefusedError, JarMissingError, WorkerPackageError
+    └── UsageError: NoSubjectError
 
 A message says what is wrong, where, and what to do next. It never holds a secret. It is printable and of limited
 length, even if it quotes foreign text (`srfix.serde.printable`).
@@ -32,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from srfix.serde import printable
@@ -75,6 +68,13 @@ class SrfixError(Exception):
     exception with keyword-only arguments cannot.
     """
 
+    row_reason: ClassVar[Reason | None] = None
+    """Why a row with this error is bad; None if the error says nothing about a row. Subclasses inherit it."""
+
+    def __init_subclass__(cls, *, reason: Reason | None = None) -> None:
+        super().__init_subclass__()
+        cls.row_reason = cls.row_reason if reason is None else reason
+
     def __init__(self, message: str, **attributes: object) -> None:
         super().__init__(printable.message(message))
         for name, value in attributes.items():
@@ -95,19 +95,19 @@ def _revive(kind: type[SrfixError], args: tuple[object, ...]) -> SrfixError:
     return error
 
 
-class WireError(SrfixError, ValueError):
+class WireError(SrfixError, ValueError, reason=Reason.BAD_FRAMING):
     """A payload whose framing cannot be read."""
 
 
-class PayloadTooShortError(WireError):
+class PayloadTooShortError(WireError, reason=Reason.TOO_SHORT):
     """Fewer bytes than the framing that the first byte announces."""
 
 
-class UnknownMagicByteError(WireError):
+class UnknownMagicByteError(WireError, reason=Reason.BAD_MAGIC):
     """The first byte is neither 0 (schema id) nor 1 (schema GUID): the payload is not framed."""
 
 
-class ImpossibleSchemaIdError(WireError):
+class ImpossibleSchemaIdError(WireError, reason=Reason.BAD_ID):
     """A schema id that no registry assigns: below 1, or from 2^31 on, which Java reads as negative."""
 
     schema_id: int
@@ -118,7 +118,7 @@ class MalformedHeaderError(WireError):
     """A `__key_schema_id` / `__value_schema_id` header that is not 0x01 and 16 bytes of GUID."""
 
 
-class SchemaError(SrfixError, ValueError):
+class SchemaError(SrfixError, ValueError, reason=Reason.BAD_SCHEMA):
     """A schema text that does not parse, or is not of the kind that is needed."""
 
 
@@ -126,7 +126,7 @@ class ColumnError(SrfixError, ValueError):
     """A column list that cannot be read, or that the format does not allow."""
 
 
-class CasingError(SrfixError, ValueError):
+class CasingError(SrfixError, ValueError, reason=Reason.AMBIGUOUS_CASE):
     """Because of letter case, it is not clear which field feeds which column."""
 
 
@@ -139,37 +139,37 @@ class AmbiguousFieldError(CasingError):
     """The fields that could feed it."""
 
 
-class DecodeError(SrfixError, ValueError):
+class DecodeError(SrfixError, ValueError, reason=Reason.DECODE_FAILED):
     """A body that does not match its writer schema."""
 
 
-class TruncatedBodyError(DecodeError):
+class TruncatedBodyError(DecodeError, reason=Reason.TRUNCATED):
     """The body ends before its schema does."""
 
 
-class TrailingBytesError(DecodeError):
+class TrailingBytesError(DecodeError, reason=Reason.TRAILING_BYTES):
     """Bytes are left over after the last field: the body was written under another schema, or is corrupt."""
 
 
-class PayloadBoundError(DecodeError):
+class PayloadBoundError(DecodeError, reason=Reason.BEYOND_BOUNDS):
     """The body exceeds a limit: values, levels or digits (`srfix.serde.bounds.PayloadBounds`)."""
 
     bound: str
     """The limit: the name of a field of `PayloadBounds`."""
 
 
-class ColumnNotFedError(DecodeError):
+class ColumnNotFedError(DecodeError, reason=Reason.COLUMN_NOT_FED):
     """A column that the writer does not feed, although every column must be fed (`strict`)."""
 
     columns: tuple[str, ...]
     """The columns that are not fed, by path: `ADDRESS->CITY`."""
 
 
-class NothingFedError(ColumnNotFedError):
+class NothingFedError(ColumnNotFedError, reason=Reason.NOTHING_FED):
     """The writer feeds none of the columns, so its record is not a row of these columns."""
 
 
-class IncompatibleTypeError(DecodeError):
+class IncompatibleTypeError(DecodeError, reason=Reason.TYPE_MISMATCH):
     """A writer's type cannot feed the column's type."""
 
     path: str
@@ -185,7 +185,7 @@ class TimeUnitError(IncompatibleTypeError):
     names the writer's unit."""
 
 
-class CoercionError(DecodeError):
+class CoercionError(DecodeError, reason=Reason.BAD_VALUE):
     """A value that does not fit the column that it feeds: too large, not a number, not base64."""
 
     path: str
@@ -194,7 +194,7 @@ class CoercionError(DecodeError):
     """The column's type."""
 
 
-class OutOfRangeError(CoercionError):
+class OutOfRangeError(CoercionError, reason=Reason.OVERFLOW):
     """A value that the column (digits), Python (the years 1 to 9999) or Arrow cannot hold."""
 
     path: str = ""
@@ -203,18 +203,18 @@ class OutOfRangeError(CoercionError):
     """The column's type; empty if it is not known."""
 
 
-class EncodeError(SrfixError, ValueError):
+class EncodeError(SrfixError, ValueError, reason=Reason.ENCODE_FAILED):
     """A row that does not fit its columns or its schema."""
 
     paths: tuple[str, ...] = ()
     """The fields that do not fit, from the root: `->A->B[0]`; empty if the error is not about fields."""
 
 
-class ResolveError(SrfixError):
+class ResolveError(SrfixError, reason=Reason.UNKNOWN_ID):
     """A schema id that the policy does not accept."""
 
 
-class SubjectVersionError(ResolveError):
+class SubjectVersionError(ResolveError, reason=Reason.NOT_UNDER_SUBJECT):
     """The schema of the id is not registered under the subject that was asked: the incident."""
 
     schema_id: int | None
@@ -227,7 +227,7 @@ class SubjectVersionError(ResolveError):
     """The registry's error code: 40401 or 40403."""
 
 
-class DualSubjectError(ResolveError):
+class DualSubjectError(ResolveError, reason=Reason.NOT_UNDER_SUBJECT):
     """The schema of the id is registered under neither of the two subjects."""
 
     schema_id: int | None
@@ -307,5 +307,5 @@ class UsageError(SrfixError, ValueError):
     """The request makes no sense."""
 
 
-class NoSubjectError(UsageError):
+class NoSubjectError(UsageError, reason=Reason.NOT_UNDER_SUBJECT):
     """A subject strategy has no subject for this schema: the strategy needs a record name, and the schema has none."""

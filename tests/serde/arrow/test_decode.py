@@ -19,8 +19,7 @@ from srfix.serde.arrow.decode import to_arrow
 from srfix.serde.arrow.kernel_wise import KernelWise
 from srfix.serde.arrow.row_wise import RowWise
 from srfix.serde.arrow.types import arrow_schema
-from srfix.serde.batches.batches import deserialize_many
-from srfix.serde.batches.rows import ROWS_AT_A_TIME
+from srfix.serde.batches.rows import ROWS_AT_A_TIME, deserialize_many
 from srfix.serde.bounds import PayloadBounds, bound_payloads
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns
@@ -481,7 +480,7 @@ class TestImports:
 
     def test_importing_it_does_not_load_pyarrow(self) -> None:
         program = (
-            "import sys, srfix.serde.arrow, srfix.serde.batches.batches, srfix.serde.engine\n"
+            "import sys, srfix.serde.arrow, srfix.serde.batches.rows, srfix.serde.engine\n"
             "print('pyarrow' in sys.modules, 'numpy' in sys.modules, 'pandas' in sys.modules)"
         )
         assert self.run(program).split() == ["False", "False", "False"]

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 import pyarrow as pa
 
 from srfix.serde.arrow import from_arrow, to_arrow
-from srfix.serde.batches.batches import deserialize_many
+from srfix.serde.batches.rows import deserialize_many
 from srfix.serde.bounds import PayloadBounds
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.times import Times

@@ -19,7 +19,7 @@ from typing import Final, Protocol, cast
 
 from srfix.serde.arrow.decode import to_arrow
 from srfix.serde.arrow.value_wise import ValueWise
-from srfix.serde.batches.batches import deserialize_many
+from srfix.serde.batches.rows import deserialize_many
 from srfix.serde.bounds import PayloadBounds, bound_payloads, payload_bounds
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import (

@@ -114,7 +114,7 @@ class RecordDecoder:
         self, topic: str, role: Role, payloads: Sequence[bytes | None], headers: Sequence[Headers] | None = None
     ) -> DecodedColumn:
         """The keys, or the values, of many records: the same result as `decode`, several times as fast."""
-        from srfix.serde.batches.batches import deserialize_many
+        from srfix.serde.batches.rows import deserialize_many
         from srfix.serde.interface import BadRow
 
         deserializer = self._deserializers.get(role)

@@ -1,52 +1,132 @@
-"""Reads the rows of a batch, some at a time, and finds why rows are bad. `srfix.serde.batches.batches` and
-`srfix.serde.arrow` share it."""
+"""Reads many payloads at a time, with bad rows as values.
+
+| reason | of the error |
+|---|---|
+| `TOMBSTONE` | none: a null payload, or JSON's `null` instead of a row, deletes a row and is not an error |
+| `TOO_SHORT`, `BAD_MAGIC`, `BAD_FRAMING` | `PayloadTooShortError`, `UnknownMagicByteError`, other `WireError` |
+| `BAD_ID` | `ImpossibleSchemaIdError`: an id that no registry assigns, so srfix asks no registry for it |
+| `UNKNOWN_ID`, `NOT_UNDER_SUBJECT` | `ResolveError`; `SubjectVersionError` and `DualSubjectError` |
+| `BAD_SCHEMA`, `AMBIGUOUS_CASE` | `SchemaError`, `CasingError` |
+| `TRUNCATED`, `TRAILING_BYTES`, `DECODE_FAILED` | `TruncatedBodyError`, `TrailingBytesError`, other `DecodeError` |
+| `BEYOND_BOUNDS` | `PayloadBoundError`: the payload exceeds a limit (`srfix.serde.bounds`) |
+| `NOTHING_FED`, `COLUMN_NOT_FED` | `NothingFedError`: the writer feeds none of the columns; `ColumnNotFedError` (`strict`) |
+| `TYPE_MISMATCH`, `BAD_VALUE`, `OVERFLOW` | `IncompatibleTypeError`, `CoercionError`, `OutOfRangeError` |
+| `ENCODE_FAILED` | `EncodeError` |
+| `NO_PLAN` | none: on Spark, in a read of several topics, a row of a topic without a plan |
+
+Every other error says nothing about the row, above all if a registry cannot be asked. Such an error is always raised.
+
+    >>> from srfix.serde import AvroDeserializer, AvroSerializer, ById, SerdeContext, parse_columns
+    >>> columns, users = parse_columns("ID BIGINT, NAME STRING"), SerdeContext("users")
+    >>> payload = AvroSerializer(registry, columns)({"ID": 7, "NAME": "Ada"}, users)
+    >>> read = AvroDeserializer(ById(registry), columns=columns)
+    >>> good, tombstone, bad = deserialize_many([payload, None, payload[:-1]], users, read, on_error="quarantine")
+    >>> good, tombstone, bad.position, bad.reason.value
+    ({'ID': 7, 'NAME': 'Ada'}, None, 2, 'TRUNCATED')
+"""
 
 from __future__ import annotations
 
 import copy
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
-from itertools import starmap
-from typing import TYPE_CHECKING, Any, Final, cast
+from dataclasses import replace
+from itertools import islice, starmap
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, get_args, overload
 
-from srfix.serde.arguments import type_words, usable_context
+from srfix.serde.arguments import type_words, usable_context, word
 from srfix.serde.bounds import payload_bounds, remember
-from srfix.serde.errors import (
-    CasingError,
-    CoercionError,
-    ColumnNotFedError,
-    DecodeError,
-    DualSubjectError,
-    EncodeError,
-    ImpossibleSchemaIdError,
-    IncompatibleTypeError,
-    NoSubjectError,
-    NothingFedError,
-    OutOfRangeError,
-    PayloadBoundError,
-    PayloadTooShortError,
-    Reason,
-    ResolveError,
-    SchemaError,
-    SrfixError,
-    SubjectVersionError,
-    TrailingBytesError,
-    TruncatedBodyError,
-    UnknownMagicByteError,
-    UsageError,
-    WireError,
+from srfix.serde.errors import Reason, ResolveError, SchemaError, SrfixError, UsageError, WireError
+from srfix.serde.interface import (
+    BadRow,
+    Context,
+    Contexts,
+    Deserializer,
+    GivenContexts,
+    InstanceDeserializer,
+    OnError,
+    Payloads,
+    Value,
 )
-from srfix.serde.interface import BadRow, Context, Contexts, Deserializer, GivenContexts, Payloads, Value
 from srfix.serde.wire import parse, prefix_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+R = TypeVar("R")
+
+
+@overload
+def deserialize_many(
+    payloads: Payloads | Iterable[bytes | None],
+    ctx: GivenContexts,
+    deserializer: InstanceDeserializer[R],
+    *,
+    on_error: OnError = "fail",
+) -> Iterator[R | BadRow | None]: ...
+@overload
+def deserialize_many(
+    payloads: Payloads | Iterable[bytes | None],
+    ctx: GivenContexts,
+    deserializer: Deserializer,
+    *,
+    on_error: OnError = "fail",
+) -> Iterator[Value | BadRow]: ...
+def deserialize_many(
+    payloads: Payloads | Iterable[bytes | None],
+    ctx: GivenContexts,
+    deserializer: Any,
+    *,
+    on_error: OnError = "fail",
+) -> Iterator[Any]:
+    """The rows of payloads, in order; None for a tombstone.
+
+    With `on_error="quarantine"` a row that cannot be read comes as a `BadRow`. If the registry refused a schema id,
+    srfix does not ask for this id again in the same payloads (with an iterator: in the same 1,000), so garbage costs
+    one request for each id. srfix reads up to 1,000 rows ahead. Keep no more rows than you need: many thousands of
+    dicts at a time are slow, because Python's garbage collector walks them.
+
+    :raises UsageError: if the number of contexts is neither 1 nor that of the payloads; if `on_error` is an unknown
+        word; if `payloads` is a single payload, or a malformed Arrow array.
+    :raises RegistryError: if the registry could not be asked, whatever `on_error` says.
+    :raises SrfixError: any error of the deserializer, with the row's position (`.position`), unless in quarantine.
+
+    >>> from srfix.serde import JsonDeserializer, SerdeContext
+    >>> payloads = [b'{"a": 1}', None, b'{"a": ']
+    >>> rows = list(deserialize_many(payloads, SerdeContext("users"), JsonDeserializer(), on_error="quarantine"))
+    >>> rows[:2], rows[2].reason.value
+    ([{'a': 1}, None], 'TRUNCATED')
+    """
+    word("on_error", on_error, get_args(OnError))
+    payloads = usable_payloads(payloads)
+    if isinstance(payloads, Iterator):
+        if isinstance(usable_contexts(ctx), Sequence):
+            payloads = list(payloads)
+        else:
+            return _raising(_chunks_ahead(payloads, ctx, deserializer), is_raised=on_error == "fail")
+    return _raising(chunks_of_rows(cast("Payloads", payloads), ctx, deserializer), is_raised=on_error == "fail")
+
+
+def _chunks_ahead(
+    payloads: Iterator[bytes | None], ctx: GivenContexts, deserializer: Deserializer
+) -> Iterator[list[Value | BadRow]]:
+    start = 0
+    while some := list(islice(payloads, ROWS_AT_A_TIME)):
+        for rows in chunks_of_rows(some, ctx, deserializer):
+            yield [replace(row, position=start + row.position) if isinstance(row, BadRow) else row for row in rows]
+        start += len(some)
+
+
+def _raising(chunks: Iterator[list[Value | BadRow]], *, is_raised: bool) -> Iterator[Value | BadRow]:
+    for rows in chunks:
+        for row in rows:
+            if is_raised and isinstance(row, BadRow):
+                raise error_at(row.error, row.position) from row.error
+            yield row
+
 
 def usable_payloads(payloads: object) -> Any:
-    """Returns a list, a tuple or a valid Arrow array of bytes unchanged; for any other iterable of payloads, an
-    iterator."""
+    """A list, a tuple or a valid Arrow array of bytes unchanged; for any other iterable, an iterator."""
     arrow = sys.modules.get("pyarrow")
     if arrow is not None and isinstance(payloads, arrow.Array | arrow.ChunkedArray):
         return of_binary(payloads)
@@ -60,7 +140,6 @@ def usable_payloads(payloads: object) -> Any:
 
 
 def of_binary(payloads: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """The array as an array of a binary type, after a check that it is valid."""
     import pyarrow as pa
 
     for chunk in payloads.chunks if isinstance(payloads, pa.ChunkedArray) else [payloads]:
@@ -77,8 +156,7 @@ def of_binary(payloads: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArra
 
 def refuse_malformed(array: pa.Array, what: str) -> None:
     """pyarrow does not check an IPC stream: its writer may have written offsets that point into other memory. Text that
-    is not UTF-8 is a matter of its row.
-    """
+    is not UTF-8 is a matter of its row."""
     import pyarrow as pa
 
     try:
@@ -134,43 +212,12 @@ ROWS_AT_A_TIME: Final = 1000
 again."""
 
 
-# A subclass stands before its base class, because the first match is the reason.
-_REASONS: Final[tuple[tuple[type[SrfixError], Reason], ...]] = (
-    (PayloadTooShortError, Reason.TOO_SHORT),
-    (UnknownMagicByteError, Reason.BAD_MAGIC),
-    (ImpossibleSchemaIdError, Reason.BAD_ID),
-    (WireError, Reason.BAD_FRAMING),
-    (SubjectVersionError, Reason.NOT_UNDER_SUBJECT),
-    (DualSubjectError, Reason.NOT_UNDER_SUBJECT),
-    (NoSubjectError, Reason.NOT_UNDER_SUBJECT),
-    (ResolveError, Reason.UNKNOWN_ID),
-    (SchemaError, Reason.BAD_SCHEMA),
-    (CasingError, Reason.AMBIGUOUS_CASE),
-    (TruncatedBodyError, Reason.TRUNCATED),
-    (TrailingBytesError, Reason.TRAILING_BYTES),
-    (PayloadBoundError, Reason.BEYOND_BOUNDS),
-    (NothingFedError, Reason.NOTHING_FED),
-    (ColumnNotFedError, Reason.COLUMN_NOT_FED),
-    (IncompatibleTypeError, Reason.TYPE_MISMATCH),
-    (OutOfRangeError, Reason.OVERFLOW),
-    (CoercionError, Reason.BAD_VALUE),
-    (DecodeError, Reason.DECODE_FAILED),
-    (EncodeError, Reason.ENCODE_FAILED),
-)
-
-
 def reason_of(error: SrfixError) -> Reason | None:
     """The reason for an error about a row; None for another error, which must be raised."""
-    return _reason_of_kind(type(error))  # type: ignore[arg-type, unused-ignore]
-
-
-@cache
-def _reason_of_kind(kind: type[SrfixError]) -> Reason | None:
-    return next((reason for parent, reason in _REASONS if issubclass(kind, parent)), None)
+    return error.row_reason
 
 
 def error_at(error: SrfixError, position: int) -> SrfixError:
-    """The same error with the row's position in its message and in `.position`."""
     located = copy.copy(error)
     located.args = (f"Row {position} of the batch: {error.message}", *error.args[1:])
     located.position = position  # type: ignore[attr-defined]
@@ -178,10 +225,7 @@ def error_at(error: SrfixError, position: int) -> SrfixError:
 
 
 def usable_contexts(ctx: GivenContexts) -> Contexts:
-    """One context, or one for each row."""
-    if isinstance(ctx, str):
-        return usable_context(ctx)
-    if not isinstance(ctx, Sequence):
+    if isinstance(ctx, str) or not isinstance(ctx, Sequence):
         return usable_context(ctx)
     for context in ctx[:1]:  # checks only one of many, because they are all alike
         usable_context(context)
@@ -202,8 +246,7 @@ def contexts_of(ctx: GivenContexts, rows: int) -> Sequence[Context]:
 def chunks_of_rows(
     payloads: Payloads, ctx: GivenContexts, deserializer: Deserializer
 ) -> Iterator[list[Value | BadRow]]:
-    """The rows of payloads in lists of 1,000, with bad rows as values. The last list, and lists of large payloads, are
-    shorter."""
+    """The rows in lists of 1,000, or of fewer large payloads, with bad rows as values."""
     contexts = contexts_of(ctx, len(payloads))
     # With one context the kernel reads many payloads in one call.
     read_ahead = None if isinstance(usable_contexts(ctx), Sequence) else getattr(deserializer, "_read_ahead", None)
@@ -250,8 +293,7 @@ def _chunks(
 
 
 def payloads_from(payloads: Payloads, start: int) -> Sequence[bytes | None]:
-    """The next 1,000 payloads as Python bytes. If payloads are large, fewer (at least one), because their rows may be
-    much larger."""
+    """The next 1,000 payloads as Python bytes; fewer large ones, because their rows may be much larger."""
     some: Sequence[bytes | None]
     if isinstance(payloads, Sequence):
         some = payloads[start : start + ROWS_AT_A_TIME]
@@ -271,8 +313,6 @@ def payloads_from(payloads: Payloads, start: int) -> Sequence[bytes | None]:
 
 
 class _Refused:
-    """Wraps the deserializer, and remembers the schema ids and GUIDs that were refused before."""
-
     def __init__(self, deserialize: Deserializer) -> None:
         self._deserialize = deserialize
         self._prefixes: dict[tuple[bytes, str, str], None] = {}
@@ -287,7 +327,7 @@ class _Refused:
         return self._deserialize(payload, ctx)
 
     def put(self, bad: BadRow, ctx: Context) -> bool:
-        """Remembers the error, and returns True, if the error depends only on the id in front of the payload."""
+        """Remembers an error that depends only on the id in front of the payload; True if it does."""
         if bad.payload is None or ctx.headers or not isinstance(bad.error, ResolveError | SchemaError):
             return False
         framing = _framing_of(bad.payload)
@@ -299,7 +339,6 @@ class _Refused:
 
 
 def _framing_of(payload: bytes) -> bytes:
-    """The framing in front of the body; empty if there is no valid framing."""
     try:
         frame = parse(payload)
     except WireError:
@@ -308,8 +347,7 @@ def _framing_of(payload: bytes) -> bytes:
 
 
 def without_frames(error: SrfixError) -> SrfixError:
-    """The error without tracebacks, because the tracebacks of a thousand bad rows would keep a thousand stacks
-    alive."""
+    """Drops tracebacks, because those of a thousand bad rows would keep a thousand stacks alive."""
     part: BaseException | None = error
     seen: set[int] = set()
     while part is not None and id(part) not in seen:  # an error may be its own cause

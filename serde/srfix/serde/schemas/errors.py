@@ -1,18 +1,8 @@
 """The errors between srfix and a schema registry.
 
-    RegistryError ├── EndpointNotSupportedError this registry lacks the endpoint, or its answer has less data ├──
-    RegistryUnreachableError no URL of the list answered ├── RegistryProtocolError not the answer of a schema registry
-    (a proxy's page, for example) └── RegistryAnswerError an error answer; the class names the error ├── 401
-    UnauthorizedError ├── 403 ForbiddenError ├── 404 AddressNotFoundError ├── 40401 SubjectNotFoundError 40402
-    VersionNotFoundError ├── 40403 SchemaNotFoundError 40404 SubjectSoftDeletedError ├── 40405
-    SubjectNotSoftDeletedError 40406 VersionSoftDeletedError ├── 40407 VersionNotSoftDeletedError 40408
-    NoSubjectCompatibilityError ├── 40409 NoSubjectModeError 40410 AssociationNotFoundError ├── 409, 40901
-    IncompatibleSchemaError ├── 40902, 40903, 40905, 40908 AssociationConflictError │ ├── 40904 AssociationExistsError
-    └── 40907 NoLiveVersionError ├── 42201 InvalidSchemaError 42202 InvalidVersionError ├── 42203
-    InvalidCompatibilityError 42204 InvalidModeError ├── 42205 OperationNotPermittedError 42206 ReferenceExistsError ├──
-    42207 SchemaIdMismatchError 42208 InvalidSubjectError ├── 42209 SchemaTooLargeError 42210 InvalidRuleSetError ├──
-    42211 ContextNotEmptyError 42212 InvalidAssociationError └── 50001 StoreError 50002 StoreTimeoutError 50003
-    ForwardingError 50004 UnknownLeaderError
+    RegistryError
+    ├── EndpointNotSupportedError, RegistryUnreachableError, RegistryProtocolError
+    └── RegistryAnswerError: a class for each error code (`ERRORS_BY_CODE`)
 
 The codes are Confluent's (`io.confluent.kafka.schemaregistry.rest.exceptions.Errors`, 8.x). Only the Java client uses
 its 50005, for an answer that it cannot parse; no server sends it. Here that is a `RegistryProtocolError`.
@@ -61,14 +51,12 @@ class RegistryUnreachableError(RegistryError):
     ) -> None:
         reasons = "; ".join(f"{foreign(url)}: {foreign(reason)}" for url, reason in failures)
         times = "" if rounds == 1 else f" in {rounds} attempts"
+        effect = (
+            " The write may have taken effect: check this before you repeat it." if write and outcome_unknown else ""
+        )
         super().__init__(
             f"No schema registry answered {request}{times}: {reasons}. "
-            "Check that the registry runs and that the URL is right (scheme, host and port)."
-            + (
-                " The write may have taken effect: check this before you repeat it."
-                if write and outcome_unknown
-                else ""
-            ),
+            f"Check that the registry runs and that the URL is right (scheme, host and port).{effect}",
             failures=tuple(failures),
             outcome_unknown=outcome_unknown,
         )

@@ -32,7 +32,6 @@ class ReferenceText(str):
     name: str
 
     def __new__(cls, text: str, *, name: str) -> ReferenceText:
-        """A text and the reference's name in the referring schema."""
         made = super().__new__(cls, text)
         made.name = name
         return made
@@ -47,11 +46,8 @@ def reference_name(text: str) -> str | None:
 
 
 def schema_references(registry: SchemaVersions, schema: Schema, *, subject: str = "") -> Iterator[SchemaVersion]:
-    """The direct and indirect references of a schema, each once; each one stands after its own references.
-
-    `subject` is the schema's own subject: in a context, references without a context mean the same context.
-    Soft-deleted versions are also found. Circular references (no registry creates them) are followed only once.
-    """
+    """The direct and indirect references of a schema, each once; each one stands after its own references. In the
+    context of `subject`, references without a context mean the same context. Soft-deleted versions are also found."""
     return (version for _, version, is_first in _followed(registry, schema, subject) if is_first)
 
 
@@ -63,12 +59,8 @@ def named_references(
 
 
 def reference_texts(registry: SchemaVersions, schema: Schema, *, subject: str = "") -> tuple[str, ...]:
-    """The texts of a schema's references in the form for the formats (`references=`); without references it sends no
-    request.
-
-    JSON and Protobuf schemas use the references' names, and not names defined in their texts, so their texts are
-    `ReferenceText`s.
-    """
+    """The texts of a schema's references in the form for the formats (`references=`). JSON and Protobuf schemas use the
+    references' names, and not names defined in their texts, so their texts are `ReferenceText`s."""
     if schema.schema_type in _REFERS_BY_NAME:
         named = named_references(registry, schema, subject=subject)
         return tuple(ReferenceText(version.schema.text, name=name) for name, version in named)

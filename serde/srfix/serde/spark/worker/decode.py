@@ -24,8 +24,7 @@ from srfix.serde.arrow.kernel_wise import KernelWise
 from srfix.serde.arrow.pyarrow_or_error import pyarrow
 from srfix.serde.arrow.types import arrow_schema
 from srfix.serde.arrow.value_wise import ValueWise
-from srfix.serde.batches.batches import deserialize_many
-from srfix.serde.batches.rows import without_frames
+from srfix.serde.batches.rows import deserialize_many, without_frames
 from srfix.serde.bounds import bound_payloads
 from srfix.serde.columns.types import Columns
 from srfix.serde.deserializer import SchemaDeserializer
