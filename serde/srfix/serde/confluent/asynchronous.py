@@ -25,7 +25,7 @@ from collections.abc import Callable, Generator, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeAlias, TypeVar, Unpack, cast, overload
 
 from srfix.serde.arguments import usable_context
 from srfix.serde.confluent.avro import AvroDeserializer, AvroSerializer
@@ -47,11 +47,8 @@ _A = TypeVar("_A")
 
 
 class LoopClient:
-    """Makes confluent_kafka's asynchronous client callable from a thread. The thread waits while the call runs on the
-    user's event loop. Never call it on the loop's own thread.
-
-    It has the same method names as confluent_kafka's client, so that it can replace that client.
-    """
+    """Makes confluent_kafka's asynchronous client callable, by its own method names, from a thread. The thread waits
+    while the call runs on the user's event loop. Never call it on the loop's own thread."""
 
     def __init__(self, client: object) -> None:
         self._client = client
@@ -117,10 +114,7 @@ class _Twin(Generic[_S]):
         return self
 
     async def _first(self, key: Hashable, call: Callable[[], _A]) -> _A:
-        """The call's answer. Other tasks with the same key find the call in `_calls` until it ends.
-
-        The cancellation of a task does not end the call, because other tasks wait for it.
-        """
+        """The call's answer. A task's cancellation does not end the call, because other tasks wait for it."""
         if self._running(key) is not None:
             return await asyncio.shield(self._calls[key])
         future = asyncio.ensure_future(self._on_a_thread(call))
@@ -156,26 +150,25 @@ class _Twin(Generic[_S]):
         context = contextvars.copy_context()
         return await loop.run_in_executor(self._pool, lambda: context.run(call))
 
-    async def _called(self, subject: object, ctx: Context | str | None, call: Callable[[_S], _A]) -> _A:
+    async def _called(self, subject: object, ctx: Context | str | None, call: Callable[[_S, Context | None], _A]) -> _A:
+        context = usable_context(ctx) if isinstance(ctx, str) else ctx
         if self._serde is None:
             await self._made()
         serde = cast("_S", self._serde)
-        if serde.is_ready(subject, ctx):
-            return call(serde)
-        key = serde.asks_for(subject, ctx)
-        if key is None:
-            return await self._on_a_thread(lambda: call(serde))
-        if (future := self._running(key)) is not None:
+        if serde.is_ready(subject, context):
+            return call(serde, context)
+        key = serde.asks_for(subject, context)
+        future = None if key is None else self._running(key)
+        if key is not None and future is None:
+            return await self._first(key, lambda: call(serde, context))
+        if future is not None:
             await asyncio.wait([future])
-            if serde.is_ready(subject, ctx):
-                return call(serde)
+            if serde.is_ready(subject, context):
+                return call(serde, context)
             failed = None if future.cancelled() else future.exception()
-            if isinstance(
-                failed, RegistryError
-            ):  # the tasks do not repeat the request, because they would wait for the time-out many times
+            if isinstance(failed, RegistryError):  # asked once: each task would wait for the time-out again
                 raise copy(failed) from failed
-            return await self._on_a_thread(lambda: call(serde))
-        return await self._first(key, lambda: call(serde))
+        return await self._on_a_thread(lambda: call(serde, context))
 
     async def aclose(self) -> None:
         """Ends the threads, and closes the connections of a client that was made for this serde."""
@@ -195,15 +188,13 @@ class _Twin(Generic[_S]):
 class _AsyncSerializer(_Twin[ConfluentSerializer]):
     async def __call__(self, obj: object, ctx: Context | str | None = None) -> bytes | None:
         """The payload; see `ConfluentSerializer.__call__`."""
-        context = usable_context(ctx) if isinstance(ctx, str) else ctx
-        return await self._called(obj, context, lambda serde: serde(obj, context))
+        return await self._called(obj, ctx, lambda serde, context: serde(obj, context))
 
 
 class _AsyncDeserializer(_Twin[ConfluentDeserializer[T]]):
     async def __call__(self, data: bytes | None, ctx: Context | str | None = None) -> T:
         """The row, or the result of `into` or `from_dict`; see `ConfluentDeserializer.__call__`."""
-        context = usable_context(ctx) if isinstance(ctx, str) else ctx
-        return await self._called(data, context, lambda serde: serde(data, context))
+        return await self._called(data, ctx, lambda serde, context: serde(data, context))
 
     @overload
     async def row(self, payload: None, ctx: Context | str | None = None) -> None: ...
@@ -213,8 +204,7 @@ class _AsyncDeserializer(_Twin[ConfluentDeserializer[T]]):
     async def row(self, payload: bytes | None, ctx: Context | str | None = None) -> Row | None: ...
     async def row(self, payload: bytes | None, ctx: Context | str | None = None) -> Row | None:
         """The row as a dict; see `ConfluentDeserializer.row`."""
-        context = usable_context(ctx) if isinstance(ctx, str) else ctx
-        return await self._called(payload, context, lambda serde: serde.row(payload, context))
+        return await self._called(payload, ctx, lambda serde, context: serde.row(payload, context))
 
 
 class AsyncAvroSerializer(_AsyncSerializer):
@@ -236,10 +226,14 @@ class AsyncProtobufSerializer(_AsyncSerializer):
 
 
 if TYPE_CHECKING:
+    _Given: TypeAlias = AnyClient | AnySchema
 
     class _NamedOptions(ReadOptions, total=False):
         schema_registry_client: object
         schema_str: AnySchema
+
+    class _IntoOptions(_NamedOptions, total=False):
+        columns: GivenColumns | None
 
 
 class AsyncAvroDeserializer(_AsyncDeserializer[T]):
@@ -251,22 +245,11 @@ class AsyncAvroDeserializer(_AsyncDeserializer[T]):
 
         @overload
         def __init__(
-            self: AsyncAvroDeserializer[R | None],
-            first: AnyClient | AnySchema = None,
-            second: AnySchema = None,
-            *,
-            columns: type[R],
-            **options: Unpack[_NamedOptions],
+            self: AsyncAvroDeserializer[R | None], *given: _Given, columns: type[R], **options: Unpack[_NamedOptions]
         ) -> None: ...
         @overload
         def __init__(
-            self: AsyncAvroDeserializer[R | None],
-            first: AnyClient | AnySchema = None,
-            second: AnySchema = None,
-            *,
-            columns: GivenColumns | None = None,
-            into: type[R],
-            **options: Unpack[_NamedOptions],
+            self: AsyncAvroDeserializer[R | None], *given: _Given, into: type[R], **options: Unpack[_IntoOptions]
         ) -> None: ...
         @overload
         def __init__(self: AsyncAvroDeserializer[object], *args: Any, **kwargs: Any) -> None: ...
@@ -282,22 +265,11 @@ class AsyncJSONDeserializer(_AsyncDeserializer[T]):
 
         @overload
         def __init__(
-            self: AsyncJSONDeserializer[R | None],
-            first: AnyClient | AnySchema = None,
-            second: AnySchema = None,
-            *,
-            columns: type[R],
-            **options: Unpack[_NamedOptions],
+            self: AsyncJSONDeserializer[R | None], *given: _Given, columns: type[R], **options: Unpack[_NamedOptions]
         ) -> None: ...
         @overload
         def __init__(
-            self: AsyncJSONDeserializer[R | None],
-            first: AnyClient | AnySchema = None,
-            second: AnySchema = None,
-            *,
-            columns: GivenColumns | None = None,
-            into: type[R],
-            **options: Unpack[_NamedOptions],
+            self: AsyncJSONDeserializer[R | None], *given: _Given, into: type[R], **options: Unpack[_IntoOptions]
         ) -> None: ...
         @overload
         def __init__(self: AsyncJSONDeserializer[object], *args: Any, **kwargs: Any) -> None: ...

@@ -44,7 +44,7 @@ from srfix.serde.column_sources.given import GivenColumns
 from srfix.serde.confluent.avro_codec import AvroSchema, prepared_text
 from srfix.serde.confluent.columns import AnyPolicy, shape_of, written_columns
 from srfix.serde.confluent.config import Conf, SerdeClass, check_no_rules
-from srfix.serde.confluent.deserializer import ConfluentDeserializer, FromDict, R, ReadOptions, T
+from srfix.serde.confluent.deserializer import ColumnOptions, ConfluentDeserializer, FromDict, R, ReadOptions, T
 from srfix.serde.confluent.serializer import ConfluentSerializer, ToDict
 from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.errors import UsageError
@@ -89,17 +89,9 @@ class AvroSerializer(ConfluentSerializer):
         :param cut_times: True to cut times that are finer than the schema's unit; otherwise they are refused.
         """
         check_no_rules(rule_conf, rule_registry)
-        options: dict[str, Any] = {
-            "columns": columns,
-            "case_rule": case_rule,
-            "wrap": wrap,
-            "full_name": full_name,
-            "generation": generation,
-            "written_by": written_by,
-            "cut_times": cut_times,
-        }
-        written = written_columns(**options)
-        self._begin(schema_registry_client, schema_str, to_dict, conf, written, options)
+        schema_options = {"full_name": full_name, "generation": generation, "written_by": written_by}
+        written = written_columns(columns, case_rule=case_rule, wrap=wrap, cut_times=cut_times, **schema_options)
+        self._begin(schema_registry_client, schema_str, to_dict, conf, written)
 
 
 class AvroDeserializer(ConfluentDeserializer[T]):
@@ -143,10 +135,7 @@ class AvroDeserializer(ConfluentDeserializer[T]):
         *,
         columns: GivenColumns | None = None,
         into: None = None,
-        case_rule: CaseRule | str | None = None,
-        wrap: bool | None = None,
-        strict: bool = False,
-        policy: AnyPolicy | None = None,
+        **options: Unpack[ColumnOptions],
     ) -> None: ...
     def __init__(
         self,
@@ -186,7 +175,7 @@ class AvroDeserializer(ConfluentDeserializer[T]):
             )
         if schema_registry_client is None:
             raise UsageError("schema_registry_client is None, but only a registry can give the writer's schema.")
-        shape = shape_of(columns, into=into, case_rule=case_rule, wrap=wrap, strict=strict)
+        shape = shape_of(columns, into, case_rule=case_rule, wrap=wrap, strict=strict)
         if shape is not None and return_record_name:
             raise UsageError("return_record_name does not work together with columns. Leave one of them out.")
         codec_options = {"return_record_name": return_record_name}

@@ -37,7 +37,6 @@ from srfix.serde.formats.avro.read.costs import CONTAINER, Costs, text_cost
 from srfix.serde.formats.avro.write.kernel import native_fastavro_encoder
 from srfix.serde.formats.rows.value_check import MISSING, nests_deeper
 from srfix.serde.formats.table import Format
-from srfix.serde.interface import Value
 from srfix.serde.java_ints import INT_MAX, INT_MIN
 from srfix.serde.printable import shortened
 from srfix.serde.serdes.plans import decode_plan, usable_reader
@@ -47,8 +46,7 @@ _Parsed: TypeAlias = "str | list[object] | dict[object, object]"
 
 
 def prepared_text(text: str) -> str:
-    """A schema text in the form that confluent-kafka sends: stripped, and with a bare `"string"` as
-    `{"type":"string"}`."""
+    """The text that confluent-kafka sends: stripped, and a bare `"string"` as `{"type":"string"}`."""
     stripped = text.strip()
     if not stripped:
         raise SchemaError("The schema text is empty. Pass an Avro schema, such as '\"string\"'.")
@@ -56,8 +54,6 @@ def prepared_text(text: str) -> str:
 
 
 class AvroSchema:
-    """A parsed Avro schema for writing and reading."""
-
     message_indexes = None
 
     def __init__(
@@ -93,8 +89,7 @@ class AvroSchema:
         return self._parsed == "bytes" or (isinstance(self._parsed, dict) and self._parsed.get("type") == "bytes")
 
     def encoder(self) -> Encode:
-        """Writes like fastavro: a missing field gets its default, and a surplus field is left out, unless the mode is
-        strict."""
+        """Writes like fastavro: a missing field gets its default; unless strict, a surplus one is left out."""
         if self._is_bytes:
             return _write_bytes
         write = fastavro.schemaless_writer
@@ -134,7 +129,7 @@ class AvroSchema:
     def decoder(self, reader: AvroSchema | None) -> Decode:
         """Reads bodies that were written under this schema; converts them to the reader schema if there is one."""
         if self._is_bytes:
-            return _read_bytes
+            return lambda payload, body_offset: payload[body_offset:]
         if reader is None and not self._return_record_name:
             return self._decoder_of(self._times)
         surplus = {} if reader is None else _surplus(self._graph, reader._graph)
@@ -278,7 +273,3 @@ def _write_bytes(value: object, prefix: bytes) -> bytes:
     if isinstance(value, bytes):
         return prefix + value
     raise EncodeError(f"The schema is bytes, and the value {type(value).__name__}; it must be bytes or str.")
-
-
-def _read_bytes(payload: bytes, body_offset: int) -> Value:
-    return payload[body_offset:]

@@ -7,20 +7,21 @@ register it, or under the schema of confluent-kafka's arguments (`WrittenColumns
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 from srfix.serde.arguments import flag, flag_or_none, member, type_words
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.given import GivenColumns, given_columns
-from srfix.serde.column_sources.row_classes import dataclass_builder, row_class
+from srfix.serde.column_sources.row_classes import RowBuilders, dataclass_builder, row_class
 from srfix.serde.columns.half import roles_of
 from srfix.serde.columns.times import Times
 from srfix.serde.columns.types import Columns
 from srfix.serde.confluent.config import Conf, SerdeSettings
 from srfix.serde.connect.generations import Generation, WrittenBy
-from srfix.serde.errors import ColumnError, UsageError
+from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import format_of
 from srfix.serde.registries.given import Registry
 from srfix.serde.resolve.policies import ById, Resolver, UnderOneSubject
@@ -29,19 +30,17 @@ from srfix.serde.serdes.plans import ColumnPlans, EncodeOrNone
 from srfix.serde.specs import ReadSpec, WriteSpec
 from srfix.serde.subjects.names import Role
 
+AnyCaseRule: TypeAlias = "CaseRule | str | None"
 AnyPolicy: TypeAlias = "Resolver | str"
 """The argument `policy` of the constructors: a policy of `srfix.serde`, or the word `by-id` or `one-subject`."""
 
 
 class Shape:
-    """Columns, and the rules for the fields that feed them."""
-
     def __init__(
         self,
         columns: GivenColumns | None,
-        *,
         into: type[Any] | None,
-        case_rule: CaseRule | str | None,
+        case_rule: AnyCaseRule,
         wrap: bool | None,
         strict: bool,
     ) -> None:
@@ -53,41 +52,22 @@ class Shape:
         if into is not None and row_class(into) is None:
             raise UsageError(f"into is {type_words(into)}; it must be a dataclass, the class itself.")
         self.columns: Columns = given_columns(column_source, dataclass_names=names)
-        self._builders: dict[Role, Callable[[object], object]] = {}
-        problems: list[ColumnError] = []
-        roles = roles_of(self.columns)
-        for role in roles if self.into is not None else ():
-            try:
-                self.build(role)
-            except ColumnError as error:
-                problems.append(error)
-        if problems and len(problems) == len(roles):
-            raise problems[-1]
+        self.builders = None if self.into is None else RowBuilders(self.columns, partial(self._builder, self.into))
+
+    def _builder(self, into: type[Any], role: Role) -> Callable[[object], object]:
+        return dataclass_builder(into, self.half(role).known_columns, self.case_rule)
 
     def half(self, role: Role) -> ReadSpec:
         spec = ReadSpec(columns=self.columns, wrap=self.wrap, case_rule=self.case_rule, strict=self.strict)
         return spec.half(role)
 
-    def build(self, role: Role) -> Callable[[object], object]:
-        """A function that makes an instance from a key's or a value's row."""
-        assert self.into is not None
-        if role not in self._builders:
-            self._builders[role] = dataclass_builder(self.into, self.half(role).known_columns, self.case_rule)
-        return self._builders[role]
-
 
 def shape_of(
-    columns: GivenColumns | None,
-    *,
-    into: type[Any] | None,
-    case_rule: CaseRule | str | None,
-    wrap: bool | None,
-    strict: bool,
+    columns: GivenColumns | None, into: type[Any] | None, *, case_rule: AnyCaseRule, wrap: bool | None, strict: bool
 ) -> Shape | None:
-    """The columns that were passed to a constructor; None if there are none."""
     if columns is not None or into is not None:
-        return Shape(columns, into=into, case_rule=case_rule, wrap=wrap, strict=strict)
-    _refuse_without_columns("fed", case_rule=case_rule, wrap=wrap, strict=strict or None)
+        return Shape(columns, into, case_rule, wrap, strict)
+    _refuse_without_columns("fed", {"case_rule": case_rule, "wrap": wrap, "strict": strict or None})
     return None
 
 
@@ -112,7 +92,6 @@ def policy_of(policy: AnyPolicy | None, registry: Registry | None) -> Resolver |
 
 
 def remade(shape: Shape | None, policy: AnyPolicy | None) -> dict[str, Any]:
-    """The arguments with which another process makes a copy."""
     if shape is None:
         return {"policy": policy}
     options = {"columns": shape.columns, "into": shape.into, "case_rule": shape.case_rule}
@@ -120,8 +99,6 @@ def remade(shape: Shape | None, policy: AnyPolicy | None) -> dict[str, Any]:
 
 
 def check_no_latest(settings: SerdeSettings) -> None:
-    """:raises UsageError: if columns are given and the configuration asks for the latest version as the reader's
-    schema."""
     if settings.latest or settings.metadata is not None:
         raise UsageError(
             "Both columns and use.latest.version (or use.latest.with.metadata) define what a row has. Leave one of "
@@ -130,23 +107,15 @@ def check_no_latest(settings: SerdeSettings) -> None:
 
 
 class WrittenColumns:
-    """Columns, and the rules that match rows to them."""
-
-    def __init__(
-        self,
-        columns: GivenColumns,
-        spec: WriteSpec,
-        *,
-        case_rule: CaseRule | str | None,
-        wrap: bool | None,
-        cut_times: bool,
-    ) -> None:
-        rule, names = _matching(case_rule)
-        self._says_case_rule = case_rule is not None
-        wrap, cut_times = flag_or_none("wrap", wrap), flag("cut_times", cut_times)
+    def __init__(self, columns: GivenColumns, spec: WriteSpec, options: Mapping[str, Any]) -> None:
+        rule, names = _matching(options["case_rule"])
+        self._says_case_rule = options["case_rule"] is not None
+        wrap, cut_times = flag_or_none("wrap", options["wrap"]), flag("cut_times", options["cut_times"])
         self.columns = given_columns(columns, names=names, dataclass_names=names)
         self.roles = roles_of(self.columns)
         self._spec = replace(spec, columns=self.columns, wrap=wrap, case_rule=rule, cut_times=cut_times)
+        self.options = {**options, "columns": self.columns}
+        """The arguments with which another process makes a copy."""
 
     def start(self, schema_type: str, *, validate: bool, is_own: bool, conf: Conf, times: Times) -> None:
         """Takes the serializer's settings. `is_own` says that rows are written under the columns' internal schema."""
@@ -161,37 +130,21 @@ class WrittenColumns:
         self._is_own = is_own
 
     def schema(self, role: Role) -> Schema:
-        """The columns' internal schema."""
         return self._plans.internal_schema(role)
 
     def encode(self, schema: Schema, references: tuple[str, ...], role: Role) -> EncodeOrNone:
-        """The encoder of rows for a schema."""
         make = self._plans.encode if self._is_own else self._plans.encode_under
         return make(schema, references, role)
 
 
 def written_columns(
-    columns: GivenColumns | None,
-    *,
-    case_rule: CaseRule | str | None,
-    wrap: bool | None,
-    cut_times: bool,
-    full_name: str | None = None,
-    generation: Generation | None,
-    written_by: WrittenBy | None,
+    columns: GivenColumns | None, *, case_rule: AnyCaseRule, wrap: bool | None, cut_times: bool, **schema: Any
 ) -> WrittenColumns | None:
-    """The columns that were passed to a serializer; None if there are none."""
+    options = {"case_rule": case_rule, "wrap": wrap, "cut_times": cut_times, **schema}
     if columns is None:
-        _refuse_without_columns(
-            "written",
-            case_rule=case_rule,
-            wrap=wrap,
-            cut_times=cut_times or None,
-            full_name=full_name,
-            generation=generation,
-            written_by=written_by,
-        )
+        _refuse_without_columns("written", {**options, "cut_times": cut_times or None})
         return None
+    generation, written_by, full_name = map(schema.get, ("generation", "written_by", "full_name"))
     spec = WriteSpec(
         generation=Generation.UP_TO_0_28 if generation is None else member("generation", Generation, generation),
         written_by=WrittenBy.SERIALIZER if written_by is None else member("written_by", WrittenBy, written_by),
@@ -199,16 +152,15 @@ def written_columns(
     )
     if full_name is not None and not isinstance(full_name, str):
         raise UsageError(f"full_name is of the type {type(full_name).__name__}; it must be a record's name, or None.")
-    return WrittenColumns(columns, spec, case_rule=case_rule, wrap=wrap, cut_times=cut_times)
+    return WrittenColumns(columns, spec, options)
 
 
-def _matching(case_rule: CaseRule | str | None) -> tuple[CaseRule, Any]:
-    """The case rule that was passed, and the way in which it changes the columns' names."""
+def _matching(case_rule: AnyCaseRule) -> tuple[CaseRule, Any]:
     rule = CaseRule.UNIQUE if case_rule is None else member("case_rule", CaseRule, case_rule)
     return rule, "keep" if rule is CaseRule.EXACT else "upper"
 
 
-def _refuse_without_columns(what: str, **arguments: object) -> None:
+def _refuse_without_columns(what: str, arguments: Mapping[str, object]) -> None:
     """:raises UsageError: if there are no columns but one of the arguments that only columns need."""
     for name, value in arguments.items():
         if value is not None:

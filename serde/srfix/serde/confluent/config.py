@@ -25,8 +25,6 @@ Conf: TypeAlias = "Mapping[str, object] | None"
 
 
 class SerdeClass(Enum):
-    """The serdes, by the names of their classes."""
-
     AVRO_SERIALIZER = "AvroSerializer"
     JSON_SERIALIZER = "JSONSerializer"
     AVRO_DESERIALIZER = "AvroDeserializer"
@@ -97,7 +95,6 @@ def check_no_rules(rule_conf: object, rule_registry: object) -> None:
 
 
 def described(value: object) -> str:
-    """Describes a value of the wrong type, for an error."""
     return "None" if value is None else f"of the type {type(value).__name__}"
 
 
@@ -132,10 +129,6 @@ def _properties(name: str, value: object) -> object:
     if not all(isinstance(part, str) for item in (value or {}).items() for part in item):
         raise UsageError(f"{name} must be a dict of texts to texts: the metadata properties to look for.")
     return value
-
-
-def _times(_: str, value: object) -> Times:
-    return given_times(cast("Times", value))
 
 
 def _strategy(name: str, value: object) -> object:
@@ -187,7 +180,7 @@ _KEYS: Final[Mapping[str, Setting[SerdeClass]]] = {
     "reference.subject.name.strategy": Setting(of=_PROTOBUF_SERIALIZER, check=_strategy, field="reference_strategy"),
     "skip.known.types": Setting(of=_PROTOBUF_SERIALIZER, check=_boolean, default=True, field="skip_known_types"),
     "use.deprecated.format": Setting(of=_PROTOBUF, check=_zigzag, default=False),
-    "times": Setting(of=_AVRO, check=_times, default="datetimes", field="times"),
+    "times": Setting(of=_AVRO, check=lambda _, value: given_times(value), default="datetimes", field="times"),
     "validate": Setting(of=_JSON, check=_boolean, default=True, field="validate"),
     "validate.strict": Setting(of=_AVRO_SERIALIZER, check=_boolean, default=False, field="strict"),
     "validate.strict.allow.default": Setting(

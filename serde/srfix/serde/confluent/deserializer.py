@@ -51,14 +51,7 @@ from srfix.serde.schemas.models import Schema, SchemaVersion
 from srfix.serde.serdes.framed_reader import FramedReader
 from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, read_from, record_of
 from srfix.serde.subjects.names import Role
-from srfix.serde.wire import (
-    Framing,
-    given_schema_id,
-    header_guid,
-    parse,
-    prefix_of,
-    schema_id_header,
-)
+from srfix.serde.wire import Framing, given_schema_id, header_guid, parse, prefix_of, schema_id_header
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -75,19 +68,20 @@ _Identity: TypeAlias = "int | UUID"
 _Writer: TypeAlias = "tuple[Schema, Codec]"
 
 
-class ReadOptions(TypedDict, total=False):
-    """The keyword arguments of the constructors besides `columns` and `into`, for their overloads."""
+class ColumnOptions(TypedDict, total=False):
+    """The keyword arguments that go with `columns` and `into`, for the overloads of the constructors."""
 
-    conf: Conf
     case_rule: CaseRule | str | None
     wrap: bool | None
     strict: bool
     policy: AnyPolicy | None
 
 
-class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[T]):
-    """The part that is the same for each format."""
+class ReadOptions(ColumnOptions, total=False):
+    conf: Conf
 
+
+class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[T]):
     _about = (*ABOUT_THE_PAYLOAD, ResolveError)
 
     def _begin(
@@ -100,8 +94,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
         policy: AnyPolicy | None,
         codec_options: Mapping[str, Any],
     ) -> None:
-        """Takes the arguments that all constructors share. `codec_options` are arguments of only this format, for its
-        codec."""
+        """Takes the arguments that all constructors share; `codec_options` are those of only this format's codec."""
         check_callable("from_dict", from_dict, "(dict, context) -> object")
         serde_settings = settings(self._kind, conf)
         check_no_columns(schema_str)
@@ -202,9 +195,9 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
 
     def _made_of(self, value: Value, ctx: Context | None) -> object:
         made: object = value
-        if self._shape is not None and self._shape.into is not None:
+        if self._shape is not None and self._shape.builders is not None:
             try:
-                made = self._shape.build(Role.VALUE if ctx is None else self._role(ctx))(value)
+                made = self._shape.builders.of(Role.VALUE if ctx is None else self._role(ctx))(value)
             except DecodeError as error:
                 if ctx is None:
                     raise
@@ -233,8 +226,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
         return with_times(self._shape.half(role).known_columns, self._settings.times)
 
     def is_ready(self, data: object, ctx: object) -> bool:
-        """True if a call asks the registry nothing, because this payload's schema has already occurred on this
-        topic."""
+        """True if a call asks the registry nothing, because the schema has already occurred on this topic."""
         return data is None or self.asks_for(data, ctx) in self._plans
 
     def asks_for(self, data: object, ctx: object) -> tuple[bytes, str, str] | None:
@@ -314,7 +306,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
     def _latest_reader(
         self, registry: Registry, identity: _Identity, writer: Schema, subject: str, latest: SchemaVersion
     ) -> Codec:
-        """The subject's latest version, after a check that no rules lie between it and the writer's schema."""
+        """The latest version, after a check that no rules lie between it and the writer's schema."""
         check_schema_type(latest.schema.schema_type, self._format)
         where = f"The schema of subject {subject!r} (id {latest.schema_id})"
         check_rules(latest.schema.rule_set, Direction.READ, where=where)

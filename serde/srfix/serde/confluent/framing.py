@@ -171,7 +171,6 @@ def required_guid(guid: UUID | None) -> UUID:
 
 
 def add_header(ctx: Context | None, guid: UUID, indexes: bytes) -> None:
-    """Adds the header with a schema's GUID, and a Protobuf message's indexes, to the context's headers."""
     if ctx is None:
         raise EncodeError(
             "The schema's GUID must go into a header, but there is no context. Call the serializer with a "
@@ -184,7 +183,6 @@ def add_header(ctx: Context | None, guid: UUID, indexes: bytes) -> None:
 
 
 def serializer_of(value: object) -> Framing | SerializeId:
-    """The meaning of `schema.id.serializer`; a callable is the user's own."""
     by_name = {"prefix_schema_id_serializer": Framing.PREFIX_ID, "header_schema_id_serializer": Framing.HEADER_GUID}
     if value is None or isinstance(value, Framing):
         return value or Framing.PREFIX_ID
@@ -192,7 +190,7 @@ def serializer_of(value: object) -> Framing | SerializeId:
 
 
 def deserializer_of(value: object) -> frozenset[Framing] | DeserializeId:
-    """The meaning of `schema.id.deserializer`: the framings to read, or the user's own callable."""
+    """The framings to read, or the user's own callable."""
     every = frozenset(Framing)
     by_name = {
         "dual_schema_id_deserializer": every,

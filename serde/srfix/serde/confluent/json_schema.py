@@ -37,7 +37,7 @@ from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.given import GivenColumns
 from srfix.serde.confluent.columns import AnyPolicy, shape_of, written_columns
 from srfix.serde.confluent.config import Conf, SerdeClass, SerdeSettings, check_no_rules
-from srfix.serde.confluent.deserializer import ConfluentDeserializer, FromDict, R, ReadOptions, T
+from srfix.serde.confluent.deserializer import ColumnOptions, ConfluentDeserializer, FromDict, R, ReadOptions, T
 from srfix.serde.confluent.serde import References, in_order
 from srfix.serde.confluent.serializer import ConfluentSerializer, ToDict
 from srfix.serde.connect.generations import Generation, WrittenBy
@@ -57,8 +57,6 @@ JsonDecode: TypeAlias = "Callable[[bytes], Value]"
 
 
 class JsonSchema:
-    """A parsed JSON Schema for writing and reading."""
-
     def __init__(
         self,
         text: str,
@@ -85,7 +83,6 @@ class JsonSchema:
     message_indexes = None
 
     def encoder(self) -> Encode:
-        """Writes objects, and validates them."""
         dump, first_misfit = self._dump, self._first_misfit
 
         def encode(value: object, prefix: bytes) -> bytes:
@@ -110,7 +107,6 @@ class JsonSchema:
         return encode
 
     def decoder(self, reader: JsonSchema | None) -> Decode:
-        """Reads documents, and validates them against the reader's schema if there is one."""
         load, first_misfit = self._load, (reader or self)._first_misfit
 
         def decode(payload: bytes, body_offset: int) -> Value:
@@ -130,7 +126,6 @@ class JsonSchema:
         return decode
 
     def columns_decoder(self, reader: JsonSchema | None, spec: ReadSpec) -> Decode:
-        """Reads rows of columns from validated documents."""
         decode = decode_plan(Format.JSON_SR, self._text, spec, self._reference_texts)
         if not self._validate:
             return decode
@@ -191,22 +186,14 @@ class JSONSerializer(ConfluentSerializer):
         check_no_rules(rule_conf, rule_registry)
         check_callable("json_encode", json_encode, "(object) -> str or bytes")
         schema_str, schema_registry_client = in_order(schema_str, schema_registry_client)
-        options: dict[str, Any] = {
-            "columns": columns,
-            "case_rule": case_rule,
-            "wrap": wrap,
-            "generation": generation,
-            "written_by": written_by,
-            "cut_times": cut_times,
-        }
-        written = written_columns(**options)
+        schema_options = {"generation": generation, "written_by": written_by}
+        written = written_columns(columns, case_rule=case_rule, wrap=wrap, cut_times=cut_times, **schema_options)
         if written is not None and json_encode is not None:
             raise UsageError(
                 "json_encode and columns contradict each other: json_encode writes objects unchanged, columns convert "
                 "rows. Leave one out."
             )
-        codec_options = {"json_encode": json_encode}
-        self._begin(schema_registry_client, schema_str, to_dict, conf, written, options, codec_options)
+        self._begin(schema_registry_client, schema_str, to_dict, conf, written, {"json_encode": json_encode})
 
 
 class JSONDeserializer(ConfluentDeserializer[T]):
@@ -246,10 +233,7 @@ class JSONDeserializer(ConfluentDeserializer[T]):
         *,
         columns: GivenColumns | None = None,
         into: None = None,
-        case_rule: CaseRule | str | None = None,
-        wrap: bool | None = None,
-        strict: bool = False,
-        policy: AnyPolicy | None = None,
+        **options: Unpack[ColumnOptions],
     ) -> None: ...
     def __init__(
         self,
@@ -279,7 +263,7 @@ class JSONDeserializer(ConfluentDeserializer[T]):
         check_no_rules(rule_conf, rule_registry)
         check_callable("json_decode", json_decode, "(bytes) -> value")
         schema_str, schema_registry_client = in_order(schema_str, schema_registry_client)
-        shape = shape_of(columns, into=into, case_rule=case_rule, wrap=wrap, strict=strict)
+        shape = shape_of(columns, into, case_rule=case_rule, wrap=wrap, strict=strict)
         if shape is not None and json_decode is not None:
             raise UsageError(
                 "json_decode and columns contradict each other: json_decode returns documents unchanged, columns "

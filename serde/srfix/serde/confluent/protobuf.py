@@ -77,8 +77,6 @@ _KNOWN: Final = ("confluent/", "google/protobuf/", "google/type/")
 
 
 class ProtobufSchema:
-    """A Protobuf schema that is ready for writing and reading."""
-
     def __init__(
         self,
         text: str,
@@ -88,8 +86,7 @@ class ProtobufSchema:
         message_type: type[Message] | None = None,
         message_name: str | None = None,
     ) -> None:
-        """A class or a name says which message is written; without either, it is the first one. If there is a class, messages
-        are also read into it."""
+        """Without a class or a name, the first message is written. Messages are also read into the class."""
         self._text = text
         self._references = tuple(ReferenceText(referred, name=name) for name, referred in references)
         self._message_type = message_type
@@ -126,14 +123,13 @@ class ProtobufSchema:
         return self._compiled().message() if self._message_name is None else self._compiled().named(self._message_name)
 
     def encoder(self) -> Encode:
-        """Writes messages of the class; without a class, messages with the written name, and dicts."""
         name, message_type = self.written_name, self._message_type
         encode_dict = plain_encoder(self._written, None)
         not_written = import_module("google.protobuf.message").EncodeError
 
         def encode(value: object, prefix: bytes) -> bytes:
-            is_message = _name_of(value) == name if message_type is None else isinstance(value, message_type)
-            if is_message:
+            written_name = getattr(getattr(type(value), "DESCRIPTOR", None), "full_name", None)
+            if written_name == name if message_type is None else isinstance(value, message_type):
                 made: Any = type(value)  # its methods, because a field can have the name of one
                 try:
                     return prefix + cast("bytes", made.SerializeToString(value))
@@ -148,8 +144,7 @@ class ProtobufSchema:
         return encode
 
     def decoder(self, reader: ProtobufSchema | None) -> Decode:
-        """Reads messages into the class, whichever message of the schema was written. Without a class, it reads messages of the
-        writer's schema; with a reader's schema, messages of that schema with the same names."""
+        """Reads into the class, whichever message was written; without one, into the reader's of the same name."""
         own = self._own
         if own is not None and reader is None:  # without a registry the writer's messages are unknown
             read = body_reader(own, _unchanged)
@@ -172,10 +167,6 @@ class ProtobufSchema:
 
 def _unchanged(message: Any) -> Value:
     return cast("Value", message)
-
-
-def _name_of(value: object) -> str | None:
-    return getattr(getattr(type(value), "DESCRIPTOR", None), "full_name", None)
 
 
 def _file_text(file: Any) -> str:
@@ -226,7 +217,7 @@ class ProtobufSerializer(ConfluentSerializer):
         check_no_rules(rule_conf, rule_registry)
         schema = _schema(msg_type, schema_str, "msg_type", text_or_none("message_name", message_name))
         codec_options = {"message_type": msg_type, "message_name": message_name}
-        self._begin(schema_registry_client, schema, None, conf, None, {}, codec_options)
+        self._begin(schema_registry_client, schema, None, conf, None, codec_options)
         self._message_type = msg_type
         self._remake = partial(type(self), msg_type, conf=conf, schema_str=schema_str, message_name=message_name)
 
@@ -239,8 +230,7 @@ class ProtobufSerializer(ConfluentSerializer):
     def _published_imports(
         self, file: Any, ctx: Context | None, published: dict[str, SchemaReference]
     ) -> tuple[SchemaReference, ...]:
-        """References to the files that a file imports. Each imported file is registered or looked up after its own imports
-        (`_resolve_dependencies`)."""
+        """References to the imported files, each published after its own imports (`_resolve_dependencies`)."""
         strategy = self._settings.reference_strategy or reference_subject_name_strategy
         skipped = _KNOWN if self._settings.skip_known_types else ()
         imports = [one for one in file.dependencies if not one.name.startswith(skipped)]

@@ -37,25 +37,20 @@ from srfix.serde.specs import ReadSpec
 
 
 def missing_context(called: str) -> UsageError:
-    """The error for a missing context that `to_dict` or `from_dict` needs."""
     error = UsageError(f"{called} is called with a context, but there is none. Pass a SerializationContext.")
     error.__class__ = _both(UsageError, TypeError)
     return error
 
 
 def make_confluents(error: SrfixError) -> None:
-    """Gives an error also confluent-kafka's class."""
     cause = _answer_behind(error) if isinstance(error, ResolveError) else None
     if isinstance(error, RegistryAnswerError):
         error.__class__ = _both(type(error), SchemaRegistryError)
     elif cause is not None:
         error.__class__ = _both(type(error), _Unresolved)
-        attributes = {
-            "http_status_code": cause.status,
-            "error_code": cause.error_code,
-            "error_message": cause.registry_message,
-        }
-        error.__dict__.update(attributes)
+        error.__dict__.update(
+            http_status_code=cause.status, error_code=cause.error_code, error_message=cause.registry_message
+        )
     elif not isinstance(error, RegistryError | TypeError):
         error.__class__ = _both(type(error), SerializationError)
 
@@ -79,15 +74,14 @@ _MADE: Final[dict[tuple[type, type], type[Any]]] = {}
 def _both(kind: type[SrfixError], theirs: type[Exception]) -> type[Any]:
     if issubclass(kind, theirs) or (theirs is SerializationError and issubclass(kind, _Unresolved)):
         return kind
-    error_class = _MADE.get((kind, theirs))
-    if error_class is not None:
-        return error_class
+    if (kind, theirs) in _MADE:
+        return _MADE[kind, theirs]
     body: dict[str, object] = {
         "__doc__": kind.__doc__,
         "__module__": kind.__module__,
         "__reduce__": lambda error: (partial(_revived, kind, theirs, error.args), (), dict(error.__dict__)),
+        "__str__": kind.__str__,  # not that of confluent-kafka's error
     }
-    body["__str__"] = kind.__str__  # not an error of confluent-kafka
     if issubclass(kind, RegistryAnswerError):
         body |= {
             "http_status_code": property(lambda error: error.status),
@@ -117,11 +111,8 @@ _CLIENT: Final = (None, "ALL", "CLIENT")
 
 
 def check_rules(rule_set: Mapping[str, Json] | None, direction: Direction, *, where: str) -> None:
-    """Refuses rules (data contracts, CSFLE), because srfix does not execute them and must not skip them silently. Rules
-    that are disabled, of the other direction, or executed only by the registry do not count.
-
-    :raises UsageError: if confluent-kafka would execute a rule of the set in that direction.
-    """
+    """Refuses rules (data contracts, CSFLE) that confluent-kafka would execute in that direction, because srfix does
+    not execute them and must not skip them silently."""
     active = [] if rule_set is None else sorted(set(_active(rule_set, direction)))
     if active:
         raise UsageError(
@@ -132,8 +123,7 @@ def check_rules(rule_set: Mapping[str, Json] | None, direction: Direction, *, wh
 
 
 def check_migrations(registry: SchemaVersions, subject: str, source: int, latest: SchemaVersion) -> None:
-    """Makes confluent-kafka's check before it converts a record of the version `source` to the latest version
-    (`BaseDeserializer._get_migrations`): rules of the versions between them may rewrite records."""
+    """Rules of the versions between may rewrite records (confluent-kafka: `BaseDeserializer._get_migrations`)."""
     direction = Direction.UPGRADE if source < latest.version else Direction.DOWNGRADE
     first, last = sorted((source, latest.version))
     for number in range(first + 1, last + 1):
@@ -166,15 +156,9 @@ class Codec(Protocol):
     def message_indexes(self) -> tuple[int, ...] | None:
         """Which of a Protobuf schema's messages is written; None in other formats."""
 
-    def encoder(self) -> Encode:
-        """The encoder of objects."""
-
-    def decoder(self, reader: Any) -> Decode:
-        """The decoder of bodies that were written under this schema; it converts them to the reader schema if there is
-        one."""
-
-    def columns_decoder(self, reader: Any, spec: ReadSpec) -> Decode:
-        """The decoder of bodies to rows of columns."""
+    def encoder(self) -> Encode: ...
+    def decoder(self, reader: Any) -> Decode: ...
+    def columns_decoder(self, reader: Any, spec: ReadSpec) -> Decode: ...
 
 
 References: TypeAlias = tuple[tuple[str, str], ...]
@@ -229,8 +213,7 @@ class ConfluentSerde(Closing):
         return text
 
     def set_cluster_id_resolver(self, resolver: Callable[[], str | None]) -> None:
-        """Gives the Kafka cluster's id to the strategy ASSOCIATED; confluent_kafka's producers and consumers call
-        this."""
+        """Called by confluent_kafka's producers and consumers, for the strategy ASSOCIATED."""
         self._cluster_id = resolver
 
     def _codec(self, schema: Schema, subject: str | None) -> Codec:
@@ -238,7 +221,6 @@ class ConfluentSerde(Closing):
         return type(self)._make(schema.text, references, self._settings, **self._of_format)
 
     def _latest_of(self, registry: Registry, subject: str) -> SchemaVersion:
-        """The version for `use.latest.with.metadata`, otherwise for `use.latest.version`."""
         if self._settings.metadata is not None:
             return registry.latest_with_metadata(subject, self._settings.metadata, deleted=True)
         return registry.version(subject, "latest")

@@ -41,8 +41,6 @@ ToDict: TypeAlias = "Callable[[object, Context], object]"
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """The schema and framing for the records of a subject."""
-
     encode: EncodeOrNone
     prefix: bytes
     """The bytes before the body."""
@@ -62,8 +60,6 @@ class _Encoding:
 
 
 class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
-    """The part that is the same for each format."""
-
     _registry: Registry
     _sources: ClassVar[str] = "schema_str (the schema to write under); columns"
     """The arguments that name the schema to write under."""
@@ -75,11 +71,9 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
         to_dict: ToDict | None,
         conf: Conf,
         columns: WrittenColumns | None,
-        options: Mapping[str, Any],
         codec_options: Mapping[str, Any] | None = None,
     ) -> None:
-        """Takes the arguments that all constructors share. `codec_options` are arguments of only this format, for its
-        codec."""
+        """Takes the arguments that all constructors share; `codec_options` are those of only this format's codec."""
         check_callable("to_dict", to_dict, "(object, context) -> dict")
         serde_settings = settings(self._kind, conf)
         check_no_columns(schema_str)
@@ -121,7 +115,7 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
         self._lock = ForkLock()
         self._remake = partial(
             cast("Any", type(self)),
-            **{**options, "columns": None if columns is None else columns.columns},
+            **({} if columns is None else columns.options),
             **self._of_format,
             schema_str=schema_str,
             to_dict=to_dict,
@@ -197,7 +191,6 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
         return Role.VALUE if ctx is None or self._columns is None else role_of(ctx.field)
 
     def _encoding_of(self, role: Role) -> _Encoding:
-        """The encoding for the schema that was passed, or for the columns' own schema."""
         if role not in self._encoding:
             if self._columns is None:
                 assert self._schema is not None
@@ -236,8 +229,7 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
         return target
 
     def _own_target(self, subject: str, encoding: _Encoding, role: Role, ctx: Context | None) -> _Target:
-        """Registers or looks up the schema that was passed, or the columns' own schema: once per subject, and never for
-        a value that does not fit."""
+        """Publishes the schema that was passed, or the columns' own: once per subject, and never for an unfit value."""
         if (subject, role) not in self._by_subject:
             with self._lock:
                 if (subject, role) not in self._by_subject:
@@ -262,8 +254,7 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
         return self._registry.lookup(subject, schema, deleted=False, **more)
 
     def _existing(self, subject: str, role: Role) -> _Target:
-        """The version that the configuration asks for: requested once per subject, or again when the client's cache
-        expires."""
+        """The version of the configuration: requested once per subject, or again when the client's cache expires."""
         if not self._latest_may_change and (subject, role) in self._by_subject:
             return self._by_subject[subject, role]
         with self._lock:

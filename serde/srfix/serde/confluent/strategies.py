@@ -72,8 +72,7 @@ def strategy_of(
     settings: SerdeSettings, *, registry: Registry | None, client: object, cluster_id: Callable[[], str | None]
 ) -> tuple[Ask, bool]:
     """The strategy that the three keys define together (a callable wins over a type), and whether the same topic, field
-    and record name always give the same subject. The user's own callables with four parameters get the client as it was
-    passed. The Kafka cluster's id is requested only for associations."""
+    and record name always give the same subject."""
     strategy, conf = settings.strategy, settings.strategy_conf
     if conf is not None and not isinstance(conf, Mapping):
         raise UsageError(f"subject.name.strategy.conf is {described(conf)}; it must be a dict, or None.")
@@ -199,13 +198,10 @@ def _user_strategy(call: Callable[..., object], more: tuple[object, ...]) -> Ask
 
 
 class _Associated:
-    """ASSOCIATED (`AssociatedNameStrategy`): the registry is asked once per topic and field; a failure is not
-    remembered."""
+    """`AssociatedNameStrategy`: asks the registry once per topic and field; a failure is not remembered."""
 
     def __init__(self, registry: Registry, fallback: Ask | None, cluster_id: Callable[[], str | None]) -> None:
-        self._registry = registry
-        self._fallback = fallback
-        self._cluster_id = cluster_id
+        self._registry, self._fallback, self._cluster_id = registry, fallback, cluster_id
         self._subjects: dict[tuple[str, str], Subject | None] = {}
 
     def __call__(self, ctx: Context | None, record_name: str | None) -> Subject | None:
