@@ -33,31 +33,26 @@ class DefaultSource(DataSource):
         return "srfix"
 
     def schema(self) -> StructType:
-        """What a frame has if the user gave no schema."""
         from srfix.serde.spark._pyspark.source import source_schema
 
         return source_schema(self.options)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """What reads once."""
         from srfix.serde.spark._pyspark.source import batch_reader
 
         return batch_reader(self.options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """What reads on and on."""
         from srfix.serde.spark._pyspark.source import stream_reader
 
         return stream_reader(self.options, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
-        """What writes once."""
         from srfix.serde.spark._pyspark.source import batch_writer
 
         return batch_writer(self.options, schema, overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
-        """What writes a stream."""
         from srfix.serde.spark._pyspark.source import stream_writer
 
         return stream_writer(self.options, schema, overwrite=overwrite)

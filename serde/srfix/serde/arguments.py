@@ -17,28 +17,24 @@ _E = TypeVar("_E", bound=Enum)
 
 
 def type_words(value: object) -> str:
-    """Describes a value of the wrong type, for an error."""
     if inspect.isclass(value):
         return f"the class {value.__name__}"
     return "None" if value is None else f"of the type {type(value).__name__}"
 
 
 def flag(name: str, value: object) -> bool:
-    """:raises UsageError: unless it is True or False."""
     if not isinstance(value, bool):
         raise UsageError(f"{name} is {type_words(value)}; it must be True or False.")
     return value
 
 
 def flag_or_none(name: str, value: object) -> bool | None:
-    """:raises UsageError: unless it is True, False or None."""
     if value is not None and not isinstance(value, bool):
         raise UsageError(f"{name} is {type_words(value)}; it must be True, False or None.")
     return value
 
 
 def member(name: str, kind: type[_E], value: object) -> _E:
-    """The member of an enumeration, from the member itself or from its word."""
     if isinstance(value, kind):
         return value
     for one in kind:
@@ -50,21 +46,18 @@ def member(name: str, kind: type[_E], value: object) -> _E:
 
 
 def word(name: str, value: object, words: tuple[str, ...]) -> None:
-    """:raises UsageError: unless it is one of the words."""
     if value not in words:
         what = repr(value) if isinstance(value, str) else type_words(value)
         raise UsageError(f"{name} is {what}; it must be one of {', '.join(map(repr, words))}.")
 
 
 def number_or_none(name: str, value: object) -> int | None:
-    """:raises UsageError: unless it is an int or None."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
         raise UsageError(f"{name} is {type_words(value)}; it must be an int, or None.")
     return value
 
 
 def text_or_none(name: str, value: object) -> str | None:
-    """:raises UsageError: unless it is a str or None."""
     if value is not None and not isinstance(value, str):
         raise UsageError(f"{name} is {type_words(value)}; it must be a str, or None.")
     return value
@@ -99,20 +92,17 @@ def usable_payload(payload: object) -> bytes:
 
 
 def plain_row(row: object) -> object:
-    """A row in the form that serializers take: a dataclass's instance becomes a dict, also if it is nested. Other rows
-    stay as they are."""
+    """A dataclass's instance as a dict, also if it is nested; another row unchanged."""
     if dataclasses.is_dataclass(row) and not isinstance(row, type):
         return dataclasses.asdict(row)
     return row
 
 
 def check_callable(what: str, value: object, signature: str) -> None:
-    """:raises UsageError: unless the value is None or can be called."""
     if value is not None and not callable(value):
         raise UsageError(f"{what} is {type_words(value)}; it must be a callable {signature}, or None.")
 
 
 def check_instance(name: str, value: object) -> None:
-    """:raises UsageError: unless it can be called and is not a class."""
     if inspect.isclass(value) or not callable(value):
         raise UsageError(f"{name} is {type_words(value)}; it must be a callable instance, not a class.")

@@ -147,17 +147,10 @@ class PayloadBounds:
     @classmethod
     def lifted(cls) -> PayloadBounds:
         """Limits that are all off, so that decoders check nothing. For measurements, and for trusted data."""
-        none = sys.maxsize
-        return cls(
-            values=none,
-            values_per_byte=0,
-            decimal_bytes=none,
-            number_characters=none,
-            text_number_characters=none,
-        )
+        off = dict.fromkeys(("values", "decimal_bytes", "number_characters", "text_number_characters"), sys.maxsize)
+        return cls(values_per_byte=0, **off)
 
     def budget(self, size: int) -> int:
-        """How many values a payload of this many bytes may make."""
         return self.values + self.values_per_byte * size
 
 

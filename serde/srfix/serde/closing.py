@@ -1,5 +1,4 @@
-"""Closes clients that an object has opened itself, for example from a URL. A client that was passed to it belongs to
-its owner."""
+"""Closes clients that an object has opened itself, for example from a URL."""
 
 from __future__ import annotations
 

@@ -72,7 +72,6 @@ class CompatibilityResult:
 
     @property
     def reads(self) -> bool:
-        """True if there is no incompatibility."""
         return not self.reasons
 
 
@@ -88,7 +87,6 @@ class CompatibilityChecker:
         self._branches: dict[int, dict[str, list[Schema]]] = {}
 
     def check(self, reader: Schema, writer: Schema) -> CompatibilityResult:
-        """Whether the reader can read what the writer wrote."""
         try:
             return self._pair(reader, writer, ("/",))
         except RecursionError:
@@ -162,8 +160,7 @@ class CompatibilityChecker:
                     yield _not(f"the reader's field {name} has no default value and the writer lacks it", *here)
 
     def _candidates(self, union: Schema, writer: Schema) -> list[Schema]:
-        """The branches that may read a writer's type, in their order. A named branch cannot read a type with another
-        name."""
+        """The branches that may read a writer's type, in their order: a named branch only its own name."""
         branches = self._branches.get(id(union))
         if branches is None:
             branches = self._branches[id(union)] = _by_name(cast("UnionSchema", union).schemas)
@@ -297,14 +294,11 @@ def incompatibilities(
     versions = [*zip(existing, existing_references or [()] * len(existing), strict=True)]
     for text, references in reversed(versions if rule.transitive else versions[-1:]):
         old_schema = parse(text, references)
-        if rule.new_reads_old:
-            reasons += (
-                f"The new schema cannot read the existing one: {r}" for r in cannot_read(new_schema, old_schema)
-            )
-        if rule.old_reads_new:
-            reasons += (
-                f"The existing schema cannot read the new one: {r}" for r in cannot_read(old_schema, new_schema)
-            )
+        for is_asked, reader, writer, words in (
+            (rule.new_reads_old, new_schema, old_schema, "The new schema cannot read the existing one"),
+            (rule.old_reads_new, old_schema, new_schema, "The existing schema cannot read the new one"),
+        ):
+            reasons += (f"{words}: {reason}" for reason in (cannot_read(reader, writer) if is_asked else ()))
     return tuple(reasons)
 
 
@@ -332,7 +326,8 @@ def _parse(text: str) -> Schema:
             _as_java_sees_it(schema)
     # For a missing or misplaced key, the library raises any Python exception.
     except (AvroException, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
-        what = "it nests too deep" if isinstance(error, RecursionError) else _first_line(error)
+        first_line = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        what = "it nests too deep" if isinstance(error, RecursionError) else first_line
         raise SchemaError(f"The text is not an Avro schema ({what}); it begins {text[:80]!r}.") from error
     return parsed
 
@@ -355,10 +350,6 @@ def _as_java_sees_it(schema: NamedSchema) -> None:
     if isinstance(aliases, list):
         prefix = f"{schema.namespace}." if schema.namespace else ""
         schema.set_prop("aliases", [a if "." in a else f"{prefix}{a}" for a in aliases])
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:200]
 
 
 def _cannot_read(reader: Schema, writer: Schema) -> list[str]:

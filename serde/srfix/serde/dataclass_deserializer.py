@@ -15,16 +15,14 @@ Price(id=7, name='tea')
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Generic, Protocol, TypeVar, cast, overload
 
 from srfix.serde.arguments import check_instance, type_words, usable_context
 from srfix.serde.casing import CaseRule
-from srfix.serde.column_sources.row_classes import NameOf, dataclass_builder, row_class
-from srfix.serde.columns.half import roles_of
+from srfix.serde.column_sources.row_classes import NameOf, RowBuilders, dataclass_builder, row_class
 from srfix.serde.columns.types import Columns
-from srfix.serde.errors import ColumnError, DecodeError, UsageError
+from srfix.serde.errors import DecodeError, UsageError
 from srfix.serde.interface import Context, Row
 from srfix.serde.serdes.located_errors import read_from
 from srfix.serde.subjects.names import Role, role_of
@@ -75,16 +73,10 @@ class DataclassDeserializer(Generic[R]):
                 f"into={into.__qualname__} instead."
             )
         self._deserializer, self._into, self._name_of = deserializer, into, name_of
-        self._builders: dict[Role, Callable[[object], object]] = {}
-        problems: list[ColumnError] = []
-        roles = roles_of(columns)
-        for role in roles:
-            try:
-                self._builder(role)
-            except ColumnError as error:
-                problems.append(error)
-        if len(problems) == len(roles):
-            raise problems[-1]
+        self._builders = RowBuilders(
+            columns,
+            lambda role: dataclass_builder(into, deserializer.columns_of(role) or (), CaseRule.UNIQUE, name_of),
+        )
 
     @property
     def into(self) -> type[R]:
@@ -103,7 +95,7 @@ class DataclassDeserializer(Generic[R]):
             return None
         ctx = usable_context(ctx)
         try:
-            return cast("R", self._builder(role_of(ctx.field))(row))
+            return cast("R", self._builders.of(role_of(ctx.field))(row))
         except DecodeError as error:
             raise read_from(error, ctx) from error
 
@@ -116,13 +108,6 @@ class DataclassDeserializer(Generic[R]):
     def row(self, payload: bytes | None, ctx: Context | str) -> Row | None:
         """The row of the other deserializer; None for a null payload."""
         return self._deserializer.row(payload, ctx)
-
-    def _builder(self, role: Role) -> Callable[[object], object]:
-        if role not in self._builders:
-            self._builders[role] = dataclass_builder(
-                self._into, self._deserializer.columns_of(role) or (), CaseRule.UNIQUE, self._name_of
-            )
-        return self._builders[role]
 
     def __reduce__(self) -> tuple[object, ...]:
         return partial(type(self), name_of=self._name_of), (self._deserializer, self._into)

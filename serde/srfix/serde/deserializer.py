@@ -263,8 +263,7 @@ _SCHEMALESS: Final = {
 def deserializer_of(
     format_: Format | None, spec: ReadSpec, resolver: Resolver | None
 ) -> FramedDeserializer | SchemalessDeserializer:
-    """The deserializer of a format. If `format_` is None, each schema decides the format. `resolver` decides which
-    schema ids are accepted, for a format with schemas."""
+    """If `format_` is None, each schema decides the format. Formats with schemas need a resolver."""
     if format_ is None or format_ in SCHEMA_FORMATS:
         assert resolver is not None
         return SchemaDeserializer.of_spec(resolver, spec, SCHEMA_FORMATS if format_ is None else (format_,))

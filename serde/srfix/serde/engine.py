@@ -2,6 +2,23 @@
 
 Formats make plans (names, guards, coercions) and return these callables. At present fastavro (`formats.avro.engine`),
 msgspec and orjson carry out the plans.
+
+The payloads of a `BatchDecode` are bytes, or an Arrow array of a binary type, which may be sliced, chunked, empty, or
+have nulls, with any mixture of schema ids. A null is a tombstone, and so is the format's own value for "no row" (JSON's
+`null`). The rows of a `BatchEncode` may be sliced, have nulls, and have any width of a type in Arrow. A compiled kernel
+must give the same result as the row-wise reader or writer, for each row:
+
+- the deserializer's values, or the serializer's bytes: its columns, case rule, coercions and defaults, its schema
+  (registered only with the first row that fits), its prefix or header. What the kernel cannot read or write exactly
+  goes row-wise: a value (a finer time, a number beyond its bits or digits, two entries with the same key, text that is
+  not UTF-8) is never approximated, cut or changed;
+- it asks the deserializer's resolver once for each id, because the resolver may refuse an id;
+- for every payload or row that is refused, a `BadRow` with the same reason or error, the position and the bytes, and
+  this affects no other row. If a column's Arrow type cannot hold a value, the row is also bad (`OVERFLOW`);
+- a null payload if `tombstones` says so, whatever the row holds, or if a key is null. Any other null row is a bad row;
+- it trusts no length in a body and no offset in an array, checks limits before it allocates memory, limits its work by
+  the content's own size (a slice costs not that of the whole array), and notices surplus bytes;
+- it keeps no reference to its input: the result owns its memory.
 """
 
 from __future__ import annotations
@@ -45,28 +62,9 @@ class DecodedBatch:
 
 
 class BatchDecode(Protocol):
-    """Payloads → typed columns: the interface for a compiled kernel. One object serves one set of columns and many
-    batches."""
+    """Payloads → typed columns, for one set of columns and many batches."""
 
-    def __call__(self, payloads: Payloads, ctx: Contexts, /) -> DecodedBatch:
-        """The rows of framed payloads with any mixture of schema ids.
-
-        The payloads are bytes, or an Arrow array of a binary type, which may be sliced, chunked, empty, or have nulls.
-        A null is a tombstone, and so is the format's own value for "no row" (JSON's `null`).
-
-        A kernel must give the same result as the row-wise reader, for each row:
-
-        - the same values as the deserializer's rows: its columns, its case rule, its coercions. A schema or column that
-          the kernel cannot read exactly is read row-wise, never approximately;
-        - it resolves every payload through the deserializer's resolver, once for each id, because the resolver may
-          refuse an id;
-        - it checks limits before it allocates memory (it trusts no length in a body), limits its work by the payload's
-          size, notices surplus bytes, and checks that text is UTF-8;
-        - for every payload that the deserializer refuses, it gives a `BadRow` with the same reason, the position and
-          the bytes, and this affects no other row;
-        - if the column's Arrow type cannot hold a value, the row is also bad (`OVERFLOW`); the value is never changed;
-        - it keeps no reference to the payloads: the batch owns its memory.
-        """
+    def __call__(self, payloads: Payloads, ctx: Contexts, /) -> DecodedBatch: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,26 +81,9 @@ class EncodedBatch:
 
 
 class BatchEncode(Protocol):
-    """Arrow's rows → payloads: the interface for a compiled kernel. One object serves one serializer and many
-    batches."""
+    """Arrow's rows → payloads, for one serializer and many batches."""
 
     def __call__(
         self, rows: pa.StructArray, ctx: Contexts, /, *, tombstones: pa.BooleanArray | None, until_bad: bool
     ) -> EncodedBatch:
-        """The payloads of rows. The rows may be sliced, have nulls, and have any width of a type in Arrow.
-
-        A kernel must give the same result as the row-wise reader, for each row:
-
-        - the serializer's bytes for a row whose fields are named like the Arrow fields: its case rule, its defaults,
-          its schema (registered only with the first row that fits), its prefix or header;
-        - a null payload if `tombstones` says so, whatever the row holds, or if a key is null. Any other null row is a
-          bad row;
-        - for every row that the serializer refuses, a `BadRow` with the same error and the position, and this affects
-          no other row. A value that the schema cannot hold exactly (a finer time, a number beyond its bits or digits,
-          two entries with the same key, text that is not UTF-8) is never cut or changed;
-        - it trusts no offset in an array, and limits its work by the rows' content: a slice costs its own size, not
-          that of the whole array;
-        - it keeps no reference to the rows: the payloads own their memory.
-
-        :param until_bad: the caller needs only the first bad row, so rows after it need not be written.
-        """
+        """`until_bad`: the caller needs only the first bad row, so rows after it need not be written."""

@@ -12,6 +12,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
@@ -42,20 +43,19 @@ def open_file(path: str | Path) -> BinaryIO:
 
 
 def read_file(path: str | Path, *, most_bytes: int) -> bytes:
-    """The content of the regular file with this name. `most_bytes` is the limit of its size, from
-    `srfix.serde.bounds`."""
+    """The content of the regular file with this name; `most_bytes` is from `srfix.serde.bounds`."""
     with open_file(path) as file:
         content = bytearray()
         # None: a kernel file, such as /proc/kmsg, that has no data now.
         while chunk := file.read(_CHUNK) or b"":
             content += chunk
             if len(content) > most_bytes:
-                raise OSError(errno.EFBIG, f"it is longer than {_in_words(most_bytes)}, the limit for such a file")
+                most = f"{most_bytes >> 20} MiB" if most_bytes >= 1 << 20 else f"{most_bytes >> 10} KiB"
+                raise OSError(errno.EFBIG, f"it is longer than {most}, the limit for such a file")
         return bytes(content)
 
 
 def is_there(path: str | Path) -> bool:
-    """True if anything has this name, even a broken link. False for an impossible name."""
     try:
         os.lstat(path)
     except (OSError, ValueError):
@@ -65,10 +65,8 @@ def is_there(path: str | Path) -> bool:
 
 def refuse_what_is_no_file(path: str | Path) -> None:
     """Checks a file that a library will open, or that will be written: it must be a regular file or not exist."""
-    try:
+    with suppress(FileNotFoundError):
         _refuse_special(_status(path))
-    except FileNotFoundError:
-        return
 
 
 def write_whole(path: str | Path, content: bytes) -> None:
@@ -135,7 +133,3 @@ def _refuse_special(status: os.stat_result) -> None:
         raise IsADirectoryError(errno.EISDIR, "it is a directory")
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, _KINDS.get(stat.S_IFMT(status.st_mode), "it is not a file"))
-
-
-def _in_words(most_bytes: int) -> str:
-    return f"{most_bytes >> 20} MiB" if most_bytes >= 1 << 20 else f"{most_bytes >> 10} KiB"

@@ -14,12 +14,10 @@ def escaped(text: object) -> str:
 
 
 def heading(text: object) -> str:
-    """A heading that names the value."""
     return f"<h4>{escaped(text)}</h4>"
 
 
 def paragraph(text: object) -> str:
-    """Sentences."""
     return f"<p>{escaped(text)}</p>"
 
 

@@ -57,8 +57,7 @@ class Context(Protocol):
     """The second argument of a serde's call: confluent_kafka's SerializationContext, or `SerdeContext`."""
 
     @property
-    def topic(self) -> str:
-        """The topic."""
+    def topic(self) -> str: ...
 
     @property
     def field(self) -> str:

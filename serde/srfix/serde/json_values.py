@@ -49,9 +49,7 @@ def to_json(value: Value) -> Json:
 
 
 class JsonTexts:
-    """Gives the JSON text of a value: the same text as `json.dumps(to_json(value), ensure_ascii=False)`, but several
-    times faster. Make one object for each job and thread.
-    """
+    """Gives the text of `json.dumps(to_json(value), ensure_ascii=False)` faster. One for each job and thread."""
 
     def __init__(self) -> None:
         self._marking = _Marking(ensure_ascii=False, allow_nan=False)
@@ -61,15 +59,12 @@ class JsonTexts:
         try:
             text = self._marking.encode(value)
         except (ValueError, RecursionError):  # NaN and the infinities; values that nest too deep
-            return self._with_care(value)
+            return self._marking.encode(to_json(value))
         most = payload_bounds().shown_levels
         is_shallow = text.count("{") + text.count("[") <= most or not _nests_deeper(value, most)
         # A name or text that looks like a mark must be one of srfix's marks.
         has_no_others = text.count(f'"{_MARK}') == self._marking.marks
-        return text if is_shallow and has_no_others else self._with_care(value)
-
-    def _with_care(self, value: Value) -> str:
-        return self._marking.encode(to_json(value))
+        return text if is_shallow and has_no_others else self._marking.encode(to_json(value))
 
 
 class _Marking(json.JSONEncoder):
@@ -122,15 +117,13 @@ def _json_of(value: Value) -> Json:
 
 
 def from_json(document: Json) -> Value:
-    """The value for a JSON of `to_json`."""
     match document:
         case list():
             return [from_json(item) for item in document]
         case dict():
-            marks = [name for name in document if name.startswith(_MARK)]
-            if not marks:
-                return {name: from_json(item) for name, item in document.items()}
-            return _marked(document)
+            if any(name.startswith(_MARK) for name in document):
+                return _marked(document)
+            return {name: from_json(item) for name, item in document.items()}
         case _:
             return document
 

@@ -72,8 +72,6 @@ def native_decoder_of(decode: object) -> object:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeEncode:
-    """How the kernel writes the rows of one context."""
-
     encoder: object
     prefix: bytes
     """The bytes before each body."""

@@ -100,15 +100,11 @@ def printable_json(text: str) -> str:
 
 
 def _spelt(match: re.Match[str]) -> str:
-    character = match[0]
-    if is_printable(character):
-        return character
-    return character.encode("unicode_escape").decode("ascii")
+    return match[0] if is_printable(match[0]) else match[0].encode("unicode_escape").decode("ascii")
 
 
 def _escaped(match: re.Match[str]) -> str:
-    character = match[0]
-    if is_printable(character):
-        return character
-    units = character.encode("utf-16-be", "surrogatepass")
+    if is_printable(match[0]):
+        return match[0]
+    units = match[0].encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))

@@ -116,13 +116,11 @@ def is_known(name: str) -> bool:
 
 
 def is_librdkafkas(name: str) -> bool:
-    """True for a property in librdkafka's manual."""
     return name in _LIBRDKAFKAS
 
 
 def shown(name: str) -> str:
-    """The name, if it is known or a known beginning. Otherwise a text that says that the name is not shown, and
-    suggests a similar known name."""
+    """The name, if it is known or a known beginning; otherwise `NOT_SHOWN`, with a similar known name."""
     if is_known(name) or any(property_name.startswith(f"{name}.") for property_name in _KNOWN):
         return name
     near = nearest(name[:100], sorted(_KNOWN), cutoff=0.75)
@@ -130,8 +128,7 @@ def shown(name: str) -> str:
 
 
 def is_plain(value: str) -> bool:
-    """True for a value without another property, without a URL with a user name, and without words that sound like a
-    secret."""
+    """True for a value without another property, a URL with a user name, and words that sound like a secret."""
     return _NOT_PLAIN.search(value) is None
 
 

@@ -25,7 +25,6 @@ NullableRepresentation: TypeAlias = Literal["optional", "wrapper"]
 
 
 def given_representation(word: object, *, is_protobuf: bool) -> NullableRepresentation | None:
-    """:raises UsageError: if the word is unknown, or the format is not Protobuf."""
     if word is not None and not is_protobuf:
         raise UsageError("nullable_representation is only for Protobuf. Leave it out.")
     if word is None or word in get_args(NullableRepresentation):
@@ -113,8 +112,6 @@ class HasColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadSpec(RowSpec):
-    """How bodies are read."""
-
     strict: bool = False
     """True to refuse a writer that leaves any column, or an inner field, unfed (`ColumnNotFedError`)."""
     reader_schema: ReaderSchema | None = None
@@ -125,8 +122,6 @@ class ReadSpec(RowSpec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteSpec(RowSpec):
-    """How rows are written."""
-
     generation: Generation = Generation.UP_TO_0_28
     """The ksqlDB version whose internal schema is used."""
     written_by: WrittenBy = WrittenBy.SERIALIZER

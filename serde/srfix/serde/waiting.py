@@ -19,6 +19,5 @@ def watch_with(watch: Watch) -> None:
 
 
 def waiting(what: str) -> AbstractContextManager[object]:
-    """A context manager around a request. `what` names the server and the request: `the schema registry at
-    http://registry:8081 (GET /subjects)`."""
+    """A context manager around a request, such as "the schema registry at http://registry:8081 (GET /subjects)"."""
     return _watch(what)

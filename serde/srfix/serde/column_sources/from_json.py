@@ -16,20 +16,16 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
-from typing import Final, Literal, NoReturn, TypeAlias
+from typing import Final, Literal, NoReturn, TypeAlias, cast
 
-from srfix.serde.column_sources.sources import SourceField, source_columns
+from srfix.serde.column_sources.sources import source_columns
 from srfix.serde.columns.types import (
-    BIGINT,
-    BOOLEAN,
-    DOUBLE,
-    INTEGER,
     MAX_NESTING,
-    STRING,
     Array,
     Columns,
     ColumnType,
     Namespace,
+    ScalarType,
     Struct,
     usable_columns,
 )
@@ -75,11 +71,7 @@ def infer_json(
     integers: IntegerRule = "bigint",
     conflicts: ConflictRule = "refuse",
 ) -> Inferred:
-    """The columns that all samples fit, in the order of their first appearance, and the fields whose type no sample
-    shows (paths like `$.A.B[]`).
-
-    :param samples: JSON texts, each an object. Only fields in the samples become columns, so give many samples.
-    """
+    """The columns that all samples fit, in the order of their first appearance, and the fields whose type none shows."""
     root = _Summary()
     for number, sample in enumerate(samples, start=1):
         document = _loaded(sample, number)
@@ -103,10 +95,9 @@ def _loaded(sample: str | bytes, number: int) -> object:
         return int(digits)
 
     try:
-        document: object = json.loads(sample, parse_constant=refuse_constant, parse_int=whole_number)
+        return cast("object", json.loads(sample, parse_constant=refuse_constant, parse_int=whole_number))
     except (ValueError, RecursionError) as error:
         raise SchemaError(f"Sample {number} is not JSON: {error}.") from error
-    return document
 
 
 class _Summary:
@@ -161,11 +152,8 @@ class _Settling:
         self.dropped: list[Dropped] = []
 
     def columns(self, summary: _Summary, path: str) -> Columns:
-        fields: list[SourceField] = []
-        for name, field in summary.fields.items():
-            type_ = self._type(field, f"{path}.{name}")
-            if type_ is not None:
-                fields.append((name, type_, Namespace.VALUE))
+        types = {name: self._type(field, f"{path}.{name}") for name, field in summary.fields.items()}
+        fields = ((name, type_, Namespace.VALUE) for name, type_ in types.items() if type_ is not None)
         return source_columns(fields, names=self._names, where="the samples" if path == "$" else path)
 
     def _type(self, summary: _Summary, path: str) -> ColumnType | None:
@@ -173,9 +161,9 @@ class _Settling:
         if not kinds:
             return self._drop(path, "only null was seen")
         if kinds == {bool}:
-            return BOOLEAN
+            return ScalarType.BOOLEAN
         if kinds == {str}:
-            return STRING
+            return ScalarType.STRING
         if kinds <= {int, float}:
             return self._number(summary, path)
         if kinds == {list} and summary.items is not None:
@@ -191,10 +179,12 @@ class _Settling:
     def _number(self, summary: _Summary, path: str) -> ColumnType:
         if float not in summary.kinds:
             if self._integers == "smallest" and is_int(summary.least) and is_int(summary.largest):
-                return INTEGER
+                return ScalarType.INTEGER
             if is_long(summary.least) and is_long(summary.largest):
-                return BIGINT
-        return DOUBLE if summary.exact else self._conflict(path, "numbers that neither BIGINT nor DOUBLE holds exactly")
+                return ScalarType.BIGINT
+        if summary.exact:
+            return ScalarType.DOUBLE
+        return self._conflict(path, "numbers that neither BIGINT nor DOUBLE holds exactly")
 
     def _drop(self, path: str, reason: str) -> ColumnType | None:
         self.dropped.append(Dropped(path, reason))
@@ -202,7 +192,7 @@ class _Settling:
 
     def _conflict(self, path: str, what: str) -> ColumnType:
         if self._conflicts == "string":
-            return STRING
+            return ScalarType.STRING
         raise ColumnError(
             f"The samples have {what} at {path}; no column type fits this. Use conflicts='string' to read it as text, "
             "or name the columns."

@@ -20,20 +20,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Final, Protocol, TypeAlias, assert_never, runtime_checkable
+from typing import Final, Protocol, TypeAlias, assert_never, cast, runtime_checkable
 
 from srfix.serde.column_sources.sources import SourceField, source_columns
 from srfix.serde.columns.types import (
-    BIGINT,
-    BOOLEAN,
-    BYTES,
-    DATE,
-    DOUBLE,
-    INTEGER,
     MAX_NESTING,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
     Array,
     Columns,
     ColumnType,
@@ -62,18 +53,18 @@ SparkSchema: TypeAlias = SparkStructType | Mapping[str, object] | str
 """A StructType, its JSON form, or the JSON text."""
 
 _SCALARS: Final = {
-    "boolean": BOOLEAN,
-    "byte": INTEGER,
-    "short": INTEGER,
-    "integer": INTEGER,
-    "long": BIGINT,
-    "float": DOUBLE,
-    "double": DOUBLE,
-    "string": STRING,
-    "binary": BYTES,
-    "date": DATE,
-    "timestamp": TIMESTAMP,
-    "timestamp_ntz": TIMESTAMP_NTZ,
+    "boolean": ScalarType.BOOLEAN,
+    "byte": ScalarType.INTEGER,
+    "short": ScalarType.INTEGER,
+    "integer": ScalarType.INTEGER,
+    "long": ScalarType.BIGINT,
+    "float": ScalarType.DOUBLE,
+    "double": ScalarType.DOUBLE,
+    "string": ScalarType.STRING,
+    "binary": ScalarType.BYTES,
+    "date": ScalarType.DATE,
+    "timestamp": ScalarType.TIMESTAMP,
+    "timestamp_ntz": ScalarType.TIMESTAMP_NTZ,
 }
 _CHARACTERS: Final = re.compile(r"(?:var)?char\([0-9]+\)")
 _DECIMAL: Final = re.compile(r"decimal\(\s*([0-9]{1,3})\s*,\s*(-?[0-9]{1,3})\s*\)")
@@ -110,10 +101,9 @@ def _loaded(schema: SparkSchema) -> object:
     if not isinstance(schema, str):
         return schema
     try:
-        loaded: object = json.loads(schema)
+        return cast("object", json.loads(schema))
     except (ValueError, RecursionError) as error:
         raise SchemaError(f"The Spark schema is not JSON: {error}.") from error
-    return loaded
 
 
 class _Reader:
@@ -146,7 +136,7 @@ class _Reader:
                 return Struct(self.fields(type_, path=path, depth=depth + 1))
             case {"type": "array", "elementType": items}:
                 return Array(self._type(items, path=f"{path}->ARRAY", depth=depth + 1))
-            case {"type": "map", "keyType": str(keys), "valueType": values} if _SCALARS.get(keys) is STRING:
+            case {"type": "map", "keyType": str(keys), "valueType": values} if _SCALARS.get(keys) is ScalarType.STRING:
                 return Map(self._type(values, path=f"{path}->MAP_VAL", depth=depth + 1))
             case {"type": "map", "keyType": keys}:
                 raise ColumnError(f"The field {path} is a map with keys of {_named(keys)}; they must be string.")
@@ -158,7 +148,7 @@ def _scalar(type_: str, path: str) -> ColumnType:
     if type_ in _SCALARS:
         return _SCALARS[type_]
     if _CHARACTERS.fullmatch(type_):
-        return STRING
+        return ScalarType.STRING
     match = _DECIMAL.fullmatch("decimal(10,0)" if type_ == "decimal" else type_)
     if match is None:
         raise _unfit(path, type_)
@@ -180,34 +170,23 @@ _Json: TypeAlias = "str | bool | list[_Json] | dict[str, _Json]"
 
 
 def _written_struct(fields: Columns, path: str) -> _Json:
-    return {
-        "type": "struct",
-        "fields": [
-            {
-                "name": field.name,
-                "type": _written(field.type, f"{path}->{field.name}"),
-                "nullable": True,
-                "metadata": {},
-            }
-            for field in fields
-        ],
-    }
+    types = ((field.name, _written(field.type, f"{path}->{field.name}")) for field in fields)
+    written: _Json = [{"name": name, "type": type_, "nullable": True, "metadata": {}} for name, type_ in types]
+    return {"type": "struct", "fields": written}
 
 
 def _written(type_: ColumnType, path: str) -> _Json:
     match type_:
-        case ScalarType():
-            if type_ not in _WRITTEN:
-                raise _unwritable(path, type_name(type_))
+        case ScalarType() if type_ in _WRITTEN:
             return _WRITTEN[type_]
-        case Decimal(precision, scale):
-            if precision > _MAX_PRECISION:
-                raise _unwritable(path, type_name(type_))
+        case Decimal(precision, scale) if precision <= _MAX_PRECISION:
             return f"decimal({precision},{scale})"
+        case ScalarType() | Decimal():
+            raise _unwritable(path, type_name(type_))
         case Array(items):
             return {"type": "array", "elementType": _written(items, f"{path}->ARRAY"), "containsNull": True}
         case Map(values, keys):
-            if keys is not STRING:
+            if keys is not ScalarType.STRING:
                 raise _unwritable(path, f"MAP with keys of {type_name(keys)}")
             value_type = _written(values, f"{path}->MAP_VAL")
             return {"type": "map", "keyType": "string", "valueType": value_type, "valueContainsNull": True}

@@ -18,7 +18,6 @@ dataclass."""
 
 
 def given_columns(columns: GivenColumns, *, names: NameRule = "keep", dataclass_names: NameRule = "upper") -> Columns:
-    """The columns from a list, a text, a StructType or its JSON, or a dataclass."""
     if isinstance(columns, tuple | list):
         for column in columns:
             if not isinstance(column, Column):

@@ -42,19 +42,11 @@ from typing import (
 
 from srfix.serde.casing import CaseRule, match_fields
 from srfix.serde.column_sources.sources import SourceField, source_columns
+from srfix.serde.columns.half import roles_of
 from srfix.serde.columns.text import print_type
 from srfix.serde.columns.types import (
-    BIGINT,
-    BOOLEAN,
-    BYTES,
-    DATE,
-    DOUBLE,
-    INTEGER,
     MAX_NESTING,
     PYTHON_TYPES,
-    STRING,
-    TIME,
-    TIMESTAMP,
     Array,
     Column,
     Columns,
@@ -68,18 +60,19 @@ from srfix.serde.columns.types import (
 )
 from srfix.serde.connect.columns import NameRule
 from srfix.serde.errors import CasingError, ColumnError, DecodeError, SrfixError
+from srfix.serde.subjects.names import Role
 
 NameOf: TypeAlias = Callable[[str], str]
 """The name of a dataclass's field → its name in the written record."""
 _SCALARS: Final[dict[object, tuple[ScalarType, ...]]] = {
-    str: (STRING,),
-    bool: (BOOLEAN,),
-    int: (BIGINT, INTEGER),
-    float: (DOUBLE,),
-    bytes: (BYTES,),
-    datetime.date: (DATE,),
-    datetime.time: (TIME,),
-    datetime.datetime: (TIMESTAMP,),
+    str: (ScalarType.STRING,),
+    bool: (ScalarType.BOOLEAN,),
+    int: (ScalarType.BIGINT, ScalarType.INTEGER),
+    float: (ScalarType.DOUBLE,),
+    bytes: (ScalarType.BYTES,),
+    datetime.date: (ScalarType.DATE,),
+    datetime.time: (ScalarType.TIME,),
+    datetime.datetime: (ScalarType.TIMESTAMP,),
 }
 """Hint → the column types that it allows, the default first."""
 
@@ -190,14 +183,10 @@ def _without_annotations(hint: object) -> tuple[object, list[object]]:
             marks += more
         elif isinstance(hint, NewType):
             hint = hint.__supertype__
-        elif get_origin(hint) in (Union, UnionType) and len(some := _not_none(hint)) == 1:
-            hint = some[0]
+        elif get_origin(hint) in (Union, UnionType) and len(get_args(hint)) == 2 and NoneType in get_args(hint):
+            (hint,) = (member for member in get_args(hint) if member is not NoneType)
         else:
             return hint, marks
-
-
-def _not_none(union: object) -> list[object]:
-    return [member for member in get_args(union) if member is not NoneType]
 
 
 def _is_column_type(mark: object) -> TypeGuard[ColumnType]:
@@ -225,6 +214,26 @@ Build: TypeAlias = "Callable[[Any], object]"
 """A value of a row → the field's value."""
 
 
+class RowBuilders:
+    """Makes instances from the rows of keys and of values; raises a ColumnError if no half matches the dataclass."""
+
+    def __init__(self, columns: Columns, make: Callable[[Role], Callable[[object], object]]) -> None:
+        self._make, self._made = make, dict[Role, Callable[[object], object]]()
+        roles, problems = roles_of(columns), list[ColumnError]()
+        for role in roles:
+            try:
+                self.of(role)
+            except ColumnError as error:
+                problems.append(error)
+        if len(problems) == len(roles):
+            raise problems[-1]
+
+    def of(self, role: Role) -> Callable[[object], object]:
+        if role not in self._made:
+            self._made[role] = self._make(role)
+        return self._made[role]
+
+
 class _Rule(NamedTuple):
     case_rule: CaseRule
     name_of: NameOf
@@ -233,8 +242,7 @@ class _Rule(NamedTuple):
 def dataclass_builder(
     class_: type, columns: Columns, case_rule: CaseRule, name_of: NameOf = str
 ) -> Callable[[object], object]:
-    """A function that makes an instance from a row of these columns. `name_of` gives the column's name of a field. None
-    stays None."""
+    """A function that makes an instance from a row of these columns, and None from None."""
     rule = _Rule(CaseRule.EXACT if case_rule is CaseRule.EXACT else CaseRule.UNIQUE, name_of)
     build = _record(class_, columns, rule, path="")
 
@@ -328,7 +336,7 @@ def _not_null(hint: object, type_: ColumnType, rule: _Rule, path: str, field: st
 
 
 def _takes_none(hint: object) -> bool:
-    if hint is None or hint is type(None) or hint is Any or hint is object:
+    if hint in (None, NoneType, Any, object):
         return True
     inner = getattr(hint, "__supertype__", None)
     if inner is not None:
@@ -336,7 +344,7 @@ def _takes_none(hint: object) -> bool:
     args = get_args(hint)
     if hasattr(hint, "__metadata__"):  # Annotated
         return _takes_none(args[0])
-    return get_origin(hint) not in (list, dict) and any(arg is type(None) for arg in args)
+    return get_origin(hint) not in (list, dict) and NoneType in args
 
 
 def _same(value: object) -> object:
@@ -344,5 +352,4 @@ def _same(value: object) -> object:
 
 
 def row_class(columns: object) -> type | None:
-    """The dataclass, if columns were given as one; None for columns in another form."""
     return cast("type", columns) if isinstance(columns, type) and dataclasses.is_dataclass(columns) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, assert_never
+from typing import Final
 
 from srfix.serde.casing import declared_name
 from srfix.serde.columns.text import print_columns, print_type
@@ -14,8 +14,6 @@ from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Map, S
 
 
 class DifferenceKind(Enum):
-    """The kinds of differences between two column lists."""
-
     MISSING = "missing"
     """Only the first list has the column or field."""
     ADDED = "added"
@@ -31,8 +29,6 @@ class DifferenceKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnDifference:
-    """One difference between two column lists."""
-
     kind: DifferenceKind
     path: str
     """The place, by the first list's names: `->A->ARRAY->B`. For a different order it is the STRUCT, or empty for the
@@ -44,21 +40,17 @@ class ColumnDifference:
 
     @property
     def sentence(self) -> str:
-        """The difference in words."""
-        where = self.path or "the columns"
-        match self.kind:
-            case DifferenceKind.MISSING:
-                return f"{where}: only the first has {self.first}."
-            case DifferenceKind.ADDED:
-                return f"{where}: only the second has {self.second}."
-            case DifferenceKind.CASE:
-                return f"{where}: the name is {self.first} in the first and {self.second} in the second; only case differs."
-            case DifferenceKind.NAMESPACE | DifferenceKind.TYPE:
-                return f"{where}: {self.first} in the first, {self.second} in the second."
-            case DifferenceKind.ORDER:
-                return f"{where}: the order is {self.first} in the first and {self.second} in the second."
-            case _:
-                assert_never(self.kind)
+        return f"{self.path or 'the columns'}: {_SENTENCES[self.kind].format(self.first, self.second)}"
+
+
+_SENTENCES: Final = {
+    DifferenceKind.MISSING: "only the first has {0}.",
+    DifferenceKind.ADDED: "only the second has {1}.",
+    DifferenceKind.CASE: "the name is {0} in the first and {1} in the second; only case differs.",
+    DifferenceKind.NAMESPACE: "{0} in the first, {1} in the second.",
+    DifferenceKind.TYPE: "{0} in the first, {1} in the second.",
+    DifferenceKind.ORDER: "the order is {0} in the first and {1} in the second.",
+}
 
 
 def compare_columns(first: Columns, second: Columns) -> tuple[ColumnDifference, ...]:
@@ -79,7 +71,7 @@ def _compare(first: Columns, second: Columns, path: str) -> Iterator[ColumnDiffe
     for number, column in enumerate(first):
         here = f"{path}->{column.name}"
         if number not in pairs:
-            yield ColumnDifference(kind=DifferenceKind.MISSING, path=here, first=print_columns((column,)), second=None)
+            yield _differ(DifferenceKind.MISSING, here, print_columns((column,)), None)
             continue
         other = second[pairs[number]]
         if other.name != column.name:
@@ -90,26 +82,19 @@ def _compare(first: Columns, second: Columns, path: str) -> Iterator[ColumnDiffe
     paired = set(pairs.values())
     for number, column in enumerate(second):
         if number not in paired:
-            here = f"{path}->{column.name}"
-            yield ColumnDifference(kind=DifferenceKind.ADDED, path=here, first=None, second=print_columns((column,)))
+            yield _differ(DifferenceKind.ADDED, f"{path}->{column.name}", None, print_columns((column,)))
     order = [number for number in range(len(first)) if number in pairs]
     other_order = sorted(order, key=pairs.__getitem__)
     if order != other_order:
-        names = [column.name for column in first]
-        yield _differ(
-            DifferenceKind.ORDER,
-            path,
-            _listed([names[number] for number in order]),
-            _listed([names[number] for number in other_order]),
-        )
+        listed = [", ".join(quoted_name(first[number].name) for number in numbers) for numbers in (order, other_order)]
+        yield _differ(DifferenceKind.ORDER, path, *listed)
 
 
 def _pairs(first: Columns, second: Columns) -> dict[int, int]:
     """Positions in the first list → positions in the second list, for columns that count as the same.
 
-    It first pairs columns with the same name in the same half, because a column of the key may occur again among the
-    values. Then it pairs columns with the same name, then columns whose names differ only by letter case, if there is
-    no third such column.
+    First those of the same name and half, because a column of the key may occur again among the values; then those of
+    the same name; then those whose names differ only by letter case, if there is no third such column.
     """
     pairs: dict[int, int] = {}
     for identity in _IDENTITIES:
@@ -146,9 +131,5 @@ def _compare_types(first: ColumnType, second: ColumnType, path: str) -> Iterator
                 yield _differ(DifferenceKind.TYPE, path, print_type(first), print_type(second))
 
 
-def _differ(kind: DifferenceKind, path: str, first: str, second: str) -> ColumnDifference:
+def _differ(kind: DifferenceKind, path: str, first: str | None, second: str | None) -> ColumnDifference:
     return ColumnDifference(kind=kind, path=path, first=first, second=second)
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(map(quoted_name, names))

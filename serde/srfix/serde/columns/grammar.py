@@ -8,7 +8,6 @@ from srfix.serde.casing import declared_name
 from srfix.serde.columns.tokens import RESERVED_WORDS, Token, next_token
 from srfix.serde.columns.types import (
     MAX_NESTING,
-    STRING,
     Array,
     Column,
     Columns,
@@ -23,12 +22,15 @@ from srfix.serde.errors import ColumnError
 from srfix.serde.hints import nearest
 from srfix.serde.java_ints import INT_MAX
 
-_SCALARS: Final = {type_.value: type_ for type_ in ScalarType} | {"INT": ScalarType.INTEGER, "VARCHAR": STRING}
+_SCALARS: Final = {type_.value: type_ for type_ in ScalarType} | {
+    "INT": ScalarType.INTEGER,
+    "VARCHAR": ScalarType.STRING,
+}
 _SPARKS_SCALARS: Final = {
     "BINARY": ScalarType.BYTES,
     "BYTE": ScalarType.INTEGER,
-    "CHAR": STRING,
-    "CHARACTER": STRING,
+    "CHAR": ScalarType.STRING,
+    "CHARACTER": ScalarType.STRING,
     "FLOAT": ScalarType.DOUBLE,
     "LONG": ScalarType.BIGINT,
     "REAL": ScalarType.DOUBLE,
@@ -49,8 +51,7 @@ class Parser:
     """Parses one text; for one use."""
 
     def __init__(self, text: str, *, plain_names: bool = False) -> None:
-        """With `plain_names`, a name ends at a blank and is taken unchanged, without quotes and in any letter case, as
-        `DESCRIBE` prints it."""
+        """With `plain_names`, a name ends at a blank and is taken unchanged, as `DESCRIBE` prints it."""
         self._text = text
         self._plain_names = plain_names
         self._token = next_token(text, 0)
@@ -65,11 +66,10 @@ class Parser:
             self._end("the end of the text")
             return fields
         if self._is("(") or self._is("["):
-            columns = self._in_brackets()
-            self._end("the end of the text")
+            columns, end = self._in_brackets(), "the end of the text"
         else:
-            columns = self._listed()
-            self._end("',' or the end of the text")
+            columns, end = self._listed(), "',' or the end of the text"
+        self._end(end)
         return columns
 
     def type_alone(self) -> ColumnType:
@@ -249,18 +249,10 @@ class Parser:
     def _type_head(self, depth: int) -> ColumnType:
         match self._keyword():
             case "ARRAY":
-                self._advance()
-                self._expect("<")
-                items = self._type(depth + 1)
-                self._expect(">")
+                (items,) = self._parts(1, depth)
                 return Array(items)
             case "MAP":
-                self._advance()
-                self._expect("<")
-                keys = self._type(depth + 1)
-                self._expect(",")
-                values = self._type(depth + 1)
-                self._expect(">")
+                keys, values = self._parts(2, depth)
                 return Map(values, keys)
             case "STRUCT":
                 return self._struct(depth)
@@ -268,6 +260,15 @@ class Parser:
                 return self._decimal()
             case _:
                 return self._scalar()
+
+    def _parts(self, count: int, depth: int) -> list[ColumnType]:
+        self._advance()
+        types: list[ColumnType] = []
+        while len(types) < count:
+            self._expect("," if types else "<")
+            types.append(self._type(depth + 1))
+        self._expect(">")
+        return types
 
     def _struct(self, depth: int) -> Struct:
         self._advance()

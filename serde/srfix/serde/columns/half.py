@@ -1,13 +1,12 @@
-"""The columns of a key or a value, the types that it may not hold, and whether a single column stands without a
-record."""
+"""The columns of a key or a value, the types that it may not hold, and whether its only column stands bare."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from srfix.serde.columns.text import print_type
-from srfix.serde.columns.types import STRING, Array, Column, Columns, ColumnType, Map, Namespace, Struct, usable_columns
+from srfix.serde.columns.types import STRING, Array, Column, Columns, ColumnType, Map, Struct, usable_columns
 from srfix.serde.errors import ColumnError
 from srfix.serde.subjects.names import Role
 
@@ -18,7 +17,6 @@ def key_columns(columns: Columns) -> Columns:
 
 
 def only_column(columns: Columns) -> Column:
-    """The column whose value stands without a record around it."""
     if len(columns) != 1:
         raise ColumnError(
             f"Only a single column can be un-wrapped, but there are {len(columns)}: "
@@ -27,20 +25,13 @@ def only_column(columns: Columns) -> Column:
     return columns[0]
 
 
-def is_wrapped(columns: Columns, role: Role) -> bool:
-    """The default for wrapping: a single KEY column is not in a record, everything else is
-    (`SerdeFeaturesFactory.buildKeyFeatures`, `.buildValueFeatures`)."""
-    return not (role is Role.KEY and len(columns) == 1)
-
-
 def struct_of(columns: Columns) -> Struct:
-    """The columns as one STRUCT. Its fields are never marked as keys, because the half itself says whether it is a
-    key."""
+    """The columns as one STRUCT without marks: the half itself says whether it is a key."""
     return Struct(tuple(Column(column.name, column.type) for column in columns))
 
 
 def check_key_columns(columns: Columns) -> None:
-    """Makes the checks of ksqlDB's `GenericKeySerDe` for the columns of a key, which apply to all formats."""
+    """ksqlDB's `GenericKeySerDe` for the columns of a key, which applies to all formats."""
     for column in columns:
         if any(isinstance(part, Map) for _, part in _parts(column.type, "")):
             raise ColumnError(
@@ -79,8 +70,6 @@ def _parts(type_: ColumnType, path: str) -> Iterator[tuple[str, ColumnType]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Half:
-    """A key or a value, in the form that formats get."""
-
     columns: Columns
     wrapped: bool
     """False if the body is the bare value of the only column."""
@@ -95,16 +84,15 @@ def roles_of(columns: Columns) -> tuple[Role, ...]:
 def half_of(columns: Columns, role: Role, wrap: bool | None) -> Half:
     """The columns of a key or a value; all columns if none is marked as KEY.
 
-    `wrap` None is ksqlDB's default (`is_wrapped`).
+    `wrap` None is ksqlDB's default: a single KEY column is not in a record, everything else is
+    (`SerdeFeaturesFactory.buildKeyFeatures`, `.buildValueFeatures`).
     """
     usable_columns(columns)
     is_key = role is Role.KEY
     half = columns
-    if any(column.namespace.is_key for column in columns):
+    if key_columns(columns):
         # The marks are removed, because a format makes a STRUCT of the columns, and a STRUCT's fields are never keys.
-        half = tuple(
-            replace(column, namespace=Namespace.VALUE) for column in columns if column.namespace.is_key == is_key
-        )
+        half = struct_of(tuple(column for column in columns if column.namespace.is_key == is_key)).fields
     if not half:
         raise ColumnError(
             f"All columns are marked as KEY, so no column is left for a {role.value}. Declare columns for the "
@@ -113,7 +101,7 @@ def half_of(columns: Columns, role: Role, wrap: bool | None) -> Half:
     if is_key:
         check_key_columns(half)
     if wrap is None:
-        wrap = is_wrapped(half, role)
+        wrap = not (is_key and len(half) == 1)
     if not wrap:
         only_column(half)
     return Half(columns=half, wrapped=wrap)

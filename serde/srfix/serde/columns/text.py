@@ -85,9 +85,7 @@ def described_columns(text: str) -> Columns | None:
     `ROWTIME` is left out, and `(key)` marks a value column that repeats the key. Text around the table is skipped.
     """
     head = _HEAD.search(text)
-    if head is None:
-        return None
-    return _columns(_rows(text[head.end() :]))
+    return None if head is None else _columns(_rows(text[head.end() :]))
 
 
 def described_rows(text: str) -> Columns | None:
@@ -132,7 +130,6 @@ def _columns(rows: Sequence[tuple[str, str, str]], *, where: str = "what DESCRIB
 
 
 def _rows(table: str) -> list[tuple[str, str, str]]:
-    """Name, type and marks of each row."""
     rows: list[tuple[str, str, str]] = []
     for line in map(str.strip, table.splitlines()):
         if not line or _RULE.fullmatch(line):

@@ -37,10 +37,7 @@ _NUMBER: Final = re.compile(r"[0-9]+(?:E[0-9]+)?")
 
 def is_plain_name(name: str) -> bool:
     """True if every version of ksqlDB reads the name without quotes as exactly this name
-    (`IdentifierUtil.needsQuotes`).
-
-    A name may start with a digit, but must not look like a number: `1A` is a name, `12` and `1E5` are not.
-    """
+    (`IdentifierUtil.needsQuotes`): `1A` is a name, `12` and `1E5` are numbers."""
     is_reserved = name in RESERVED_WORDS or name in RESERVED_WORDS_SINCE
     return _PLAIN.fullmatch(name) is not None and _NUMBER.fullmatch(name) is None and not is_reserved
 
@@ -69,10 +66,7 @@ _KINDS: Final[tuple[tuple[TokenKind, re.Pattern[str]], ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word or sign, and its place."""
-
     kind: TokenKind
-    """Its kind; "end" after the last token."""
     text: str
     """The text as written, quotes included."""
     start: int
@@ -92,11 +86,10 @@ def next_token(text: str, start: int) -> Token:
         if match is not None and (best is None or match.end() > best.end):
             best = Token(kind, match.group(), begin, match.end())
     if best is None or text.startswith("/*", begin):
-        raise ColumnError(f"The column list has {_problem(text, begin)} at character {begin + 1}. {_HINT}")
+        raise ColumnError(
+            f"The column list has {_problem(text, begin)} at character {begin + 1}. Quote names that are not plain words."
+        )
     return best
-
-
-_HINT: Final = "Quote names that are not plain words."
 
 
 def _problem(text: str, begin: int) -> str:

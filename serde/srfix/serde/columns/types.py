@@ -21,8 +21,6 @@ MAX_NESTING: Final = COLUMN_LEVELS
 
 
 class ScalarType(Enum):
-    """The types without parts, by their ksqlDB names."""
-
     BOOLEAN = "BOOLEAN"
     INTEGER = "INTEGER"
     BIGINT = "BIGINT"
@@ -63,8 +61,6 @@ PYTHON_TYPES: Final[dict[ScalarType, type]] = {
 
 @dataclass(frozen=True, slots=True)
 class Decimal:
-    """An exact number."""
-
     precision: int
     """Digits altogether."""
     scale: int
@@ -90,8 +86,7 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """Values by keys; values may be null. Formats accept only STRING keys, and refuse others with an error
-    (`require_string_keys`)."""
+    """Values by keys; values may be null. Formats accept only STRING keys (`require_string_keys`)."""
 
     values: ColumnType
     keys: ColumnType = STRING
@@ -182,12 +177,10 @@ def nesting(columns: Columns) -> int:
 
 
 def has_decimals(columns: Columns) -> bool:
-    """Whether the columns contain a DECIMAL, all of whose digits must be kept."""
     return any(isinstance(type_, Decimal) for type_ in scalars_of(columns))
 
 
 def scalars_of(columns: Columns) -> Iterator[ColumnType]:
-    """All types without parts within the columns. Works without recursion."""
     stack: list[ColumnType] = [column.type for column in columns]
     while stack:
         type_ = stack.pop()
@@ -208,11 +201,9 @@ def _parts(type_: ColumnType) -> Iterator[ColumnType]:
 
 
 def usable_columns(columns: Columns) -> Columns:
-    """Checks the columns as a whole: at least one column, different names within each half, one kind of key, limited
-    nesting.
+    """Checks the columns as a whole: at least one column, different names within each half, one kind of key, nesting.
 
-    A column of the key may occur again among the values with the same name: stores of aggregates and joins have such
-    columns (ksqlDB's `LogicalSchema`; only CREATE forbids it).
+    Aggregates and joins repeat columns of the key among the values (ksqlDB's `LogicalSchema`; only CREATE forbids it).
     """
     if not columns:
         raise ColumnError('The column list is empty. Give at least one column, such as "ID BIGINT".')

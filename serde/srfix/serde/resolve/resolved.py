@@ -43,7 +43,6 @@ def words_for(identity: int | UUID) -> str:
 
 
 def attributes_of(identity: int | UUID) -> dict[str, object]:
-    """The attributes of an error for this identity."""
     return {"schema_id": None, "guid": identity} if isinstance(identity, UUID) else {"schema_id": identity}
 
 
@@ -136,8 +135,6 @@ _WORDS_OF_TYPES: Final = {"AVRO": "Avro", "PROTOBUF": "Protobuf"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """The question for a schema: its identity and its payload."""
-
     identity: Identity
     topic: str
     role: Role
@@ -150,8 +147,7 @@ class Question:
         return ResolvedSchema(schema_id=schema_id, guid=guid, schema=schema, references=references)
 
     def hint(self, strategy: SubjectStrategy) -> Subject | None:
-        """The value that chooses the context before the schema is known: the subject, or only its context if the
-        subject contains the schema's name."""
+        """What chooses the context before the schema is known: the subject, or only its context if it needs a name."""
         if not needs_record(strategy):
             return strategy(self.topic, self.role)
         return context_alone(subject_of(strategy, self.topic, self.role, lambda: _ANY_RECORD))
@@ -195,26 +191,22 @@ class Question:
         return "GUID" if isinstance(self.identity, UUID) else "id"
 
     def _references(self, registry: SchemaSource, schema: Schema, subject: str) -> tuple[str, ...]:
+        behind = (
+            f"The schema behind {self._what} {self.identity}, carried by a {self.role.value} of topic {self.topic!r},"
+        )
         try:
             return reference_texts(registry, schema, subject=subject)
         except (SubjectNotFoundError, VersionNotFoundError) as error:
             raise self._error(
-                f"The schema behind {self._what} {self.identity}, carried by a {self.role.value} of topic "
-                f"{self.topic!r}, refers to a schema that the registry does not have: {error} Register the missing "
-                "schema again, under the version named there."
+                f"{behind} refers to a schema that the registry does not have: {error} Register the missing schema again, "
+                "under the version named there."
             ) from error
         except SchemaError as error:
-            raise self._error(
-                f"The schema behind {self._what} {self.identity}, carried by a {self.role.value} of topic {self.topic!r}, "
-                f"is not read: {error}"
-            ) from error
+            raise self._error(f"{behind} is not read: {error}") from error
 
     def _not_under(self, schema: Schema, subject: Subject, error: RegistryAnswerError) -> SubjectVersionError:
-        lacks = (
-            "there is no such subject"
-            if isinstance(error, SubjectNotFoundError)
-            else "the subject does not hold its schema"
-        )
+        is_there = not isinstance(error, SubjectNotFoundError)
+        lacks = "the subject does not hold its schema" if is_there else "there is no such subject"
         # The first sentence is Connect's since 5.5 (`AbstractKafkaAvroDeserializer`), because people search for it.
         type_ = _WORDS_OF_TYPES.get(schema.schema_type, schema.schema_type)
         return SubjectVersionError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, cast
 from uuid import UUID
@@ -89,58 +88,42 @@ class FramedSerializer(FramedWriter, Closing):
         :raises UsageError: if none of columns, schema_id and version is given, or both schema_id and version; if an
             argument has the wrong type.
         """
+        is_protobuf = self._format is Format.PROTOBUF
         spec = WriteSpec(
             full_name=text_or_none("full_name", full_name),
             validate=flag("validate", validate),
             cut_times=flag("cut_times", cut_times),
             times=given_times(times),
-            nullable_representation=given_representation(
-                nullable_representation, is_protobuf=self._format is Format.PROTOBUF
-            ),
-        )
-        registry, self._close = given_registry(registry)
-        spec = replace(
-            spec,
+            nullable_representation=given_representation(nullable_representation, is_protobuf=is_protobuf),
             case_rule=member("case_rule", CaseRule, case_rule),
             generation=member("generation", Generation, generation),
             written_by=member("written_by", WrittenBy, written_by),
+            wrap=flag_or_none("wrap", wrap),
+            columns=None if columns is None else given_columns(columns, names="upper"),
         )
-        _check(subjects, schema_id_framing, wrap=wrap, register=register, normalize=normalize)
+        _check(subjects, schema_id_framing, register=register, normalize=normalize)
         number_or_none("schema_id", schema_id)
         if version != "latest":
             number_or_none("version", version)
-        options: dict[str, Any] = {
-            "subjects": subjects,
-            "schema_id": schema_id,
-            "version": version,
-            "register": register,
-            "normalize": normalize,
-            "schema_id_framing": schema_id_framing,
-        }
-        columns = None if columns is None else given_columns(columns, names="upper")
-        spec = replace(spec, columns=columns, wrap=wrap)
-        self._set(schema_id_framing, partial(type(self), registry, **options, **spec.options()))
+        registry, self._close = given_registry(registry)
+        own: dict[str, Any] = {"subjects": subjects, "register": register, "normalize": normalize}
+        existing: dict[str, Any] = {"schema_id": schema_id, "version": version}
+        make = partial(type(self), registry, schema_id_framing=schema_id_framing, **own, **existing, **spec.options())
+        self._set(schema_id_framing, make)
         plans = ColumnPlans(self._format, spec)
         if schema_id is not None or version is not None:
-            if full_name and self._format is Format.PROTOBUF and schema_id_framing is Framing.HEADER_GUID:
+            if full_name and is_protobuf and schema_id_framing is Framing.HEADER_GUID:
                 raise UsageError(
                     "full_name= chooses a message of an existing schema, but a header can only name its first message."
                 )
-            lookup = cast("SchemaLookup", registry)
-            self._choice = ExistingSchema(lookup, plans.encode_under, subjects, schema_id=schema_id, version=version)
+            self._choice = ExistingSchema(cast("SchemaLookup", registry), plans.encode_under, subjects, **existing)
             return
-        if columns is None:
+        if spec.columns is None:
             raise UsageError("No schema was named: pass columns, schema_id or version, or use for_schema.")
-        choice = self._choice = OwnSchema(
-            cast("SchemaRegistrar", registry),
-            plans.internal_schema,
-            plans.encode,
-            subjects,
-            register=register,
-            normalize=normalize,
-            with_guid=schema_id_framing is not Framing.PREFIX_ID,
-        )
-        roles = roles_of(columns)
+        with_guid = schema_id_framing is not Framing.PREFIX_ID
+        registrar = cast("SchemaRegistrar", registry)
+        choice = self._choice = OwnSchema(registrar, plans.internal_schema, plans.encode, with_guid=with_guid, **own)
+        roles = roles_of(spec.columns)
         self._role = Role.VALUE if Role.VALUE in roles else Role.KEY
         # If it is known which halves there will be, columns that cannot be written raise an error at once.
         for role in roles if wrap is None or len(roles) == 1 else ():
@@ -179,7 +162,7 @@ class FramedSerializer(FramedWriter, Closing):
         framing: Framing,
         options: Mapping[str, Any],
     ) -> Self:
-        """:param options: `subjects`, `register` and `normalize`, as `OwnSchema` takes them."""
+        """`options` are `subjects`, `register` and `normalize`, as `OwnSchema` takes them."""
         registry, close = given_registry(registry)
         flags = {name: options[name] for name in ("register", "normalize")}
         _check(options["subjects"], framing, **flags, validate=spec.validate, cut_times=spec.cut_times)
@@ -347,11 +330,10 @@ class FramedSerializer(FramedWriter, Closing):
 
 
 def _check(subjects: object, schema_id_framing: object, **flags: object) -> None:
-    """:raises UsageError: if an argument is invalid."""
     strategy("subjects", subjects)
     member("schema_id_framing", Framing, schema_id_framing)
     for name, value in flags.items():
-        (flag_or_none if name == "wrap" else flag)(name, value)
+        flag(name, value)
 
 
 def _guid(published: Published) -> UUID:

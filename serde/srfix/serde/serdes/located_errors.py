@@ -19,7 +19,6 @@ _Error = TypeVar("_Error", bound=SrfixError)
 
 
 def read_from(error: _Error, ctx: Context | None, identity: int | UUID | None = None) -> _Error:
-    """The same error, with the payload and its schema's identity in the message."""
     attributes: dict[str, object] = {"schema_id": None} if identity is None else attributes_of(identity)
     words = words_of_reading(error.message, ctx, identity)
     if ctx is None:
@@ -28,7 +27,6 @@ def read_from(error: _Error, ctx: Context | None, identity: int | UUID | None = 
 
 
 def words_of_reading(words: str, ctx: Context | None, identity: int | UUID | None) -> str:
-    """An error's message, with the payload and its schema's identity."""
     carries = "" if identity is None else f", {words_for(identity)}"
     if ctx is None:
         return f"A payload{carries}: {words}"
@@ -36,7 +34,6 @@ def words_of_reading(words: str, ctx: Context | None, identity: int | UUID | Non
 
 
 def written_to(error: _Error, ctx: Context | None) -> _Error:
-    """The same error, with the payload's place in the message."""
     if ctx is None:
         return error
     # The field itself is not used, because confluent_kafka's is an enum, whose text depends on Python's version.

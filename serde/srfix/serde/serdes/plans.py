@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -36,12 +37,11 @@ class ColumnPlans:
         return Schema(text=module.internal_schema(spec, role), schema_type=str(self._format.schema_type))
 
     def encode(self, schema: Schema, references: tuple[str, ...], role: Role) -> EncodeOrNone:
-        """The encoder of rows under their own schema."""
         encode = encode_plan(self._format, schema.text, self._spec.half(role, self._format.wraps), references)
         return self._validated(encode, schema, references)
 
     def encode_under(self, schema: Schema, references: tuple[str, ...], role: Role) -> EncodeOrNone:
-        """The encoder of rows under another schema."""
+        """Under a schema that is not the columns' own."""
         check_schema_type(schema.schema_type, self._format)
         spec = replace(self._spec.half(role, self._format.wraps), case_rule=CaseRule.EXACT)
         if spec.columns is None:
@@ -50,7 +50,8 @@ class ColumnPlans:
         return self._validated(encode if spec.wrapped else NoneForNull(encode, spec), schema, references)
 
     def _validated(self, encode: EncodeOrNone, schema: Schema, references: tuple[str, ...]) -> EncodeOrNone:
-        return _validated_encode(encode, self._format, schema, references) if self._spec.validate else encode
+        validate = _validator(self._format, schema, references) if self._spec.validate else None
+        return encode if validate is None else _validated_encode(encode, validate)
 
 
 def _check_local(format_: Format, columns: Columns | None) -> None:
@@ -64,7 +65,6 @@ def _check_local(format_: Format, columns: Columns | None) -> None:
 
 
 def usable_reader(reader_schema: str | ReaderSchema | None, case_rule: CaseRule) -> ReaderSchema | None:
-    """Checks the argument for a reader's schema."""
     if reader_schema is None:
         return None
     if not isinstance(reader_schema, str | ReaderSchema):
@@ -86,27 +86,22 @@ def usable_reader(reader_schema: str | ReaderSchema | None, case_rule: CaseRule)
 
 
 def decode_plan(format_: Format, text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
-    """A plan for reading a half; without columns, it gives the writer's values."""
     _check_local(format_, spec.columns)
     return module_of(format_).decoder(text, spec, references)
 
 
 def encode_plan(format_: Format, text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> EncodeOrNone:
-    """A plan for writing a half; without columns, it takes rows with the schema's fields."""
     _check_local(format_, spec.columns)
     encode = module_of(format_).encoder(text, spec, references)
     return encode if spec.wrapped else NoneForNull(encode, spec)
 
 
-def _validated_encode(
-    encode: EncodeOrNone, format_: Format, schema: Schema, references: tuple[str, ...]
-) -> EncodeOrNone:
-    """The same, but each body is checked against its schema, if the format has a validator."""
+def _validator(format_: Format, schema: Schema, references: tuple[str, ...]) -> Callable[[bytes], object] | None:
     make = schema_module_of(format_).validator
-    if make is None:
-        return encode
-    validate = make(schema.text, references=references)
+    return None if make is None else make(schema.text, references=references)
 
+
+def _validated_encode(encode: EncodeOrNone, validate: Callable[[bytes], object]) -> EncodeOrNone:
     def encode_validated(row: object, prefix: bytes) -> bytes | None:
         payload = encode(row, prefix)
         if payload is not None:
@@ -121,10 +116,9 @@ def _validated_encode(
 
 def validated_decode(decode: Decode, format_: Format, schema: Schema, references: tuple[str, ...]) -> Decode:
     """The same, but each body is first checked against its writer schema, if the format has a validator."""
-    make = schema_module_of(format_).validator
-    if make is None:
+    validate = _validator(format_, schema, references)
+    if validate is None:
         return decode
-    validate = make(schema.text, references=references)
 
     def decode_validated(payload: bytes, body_offset: int) -> Value:
         validate(payload[body_offset:])
@@ -145,19 +139,13 @@ class NoneForNull:
         self._case_rule = spec.case_rule
 
     def __call__(self, row: object, prefix: bytes) -> bytes | None:
-        if (
-            isinstance(row, Mapping)
-            and all(value is None for value in row.values())
-            and _is_known(row, self._names, self._case_rule)
-        ):
+        if isinstance(row, Mapping) and all(value is None for value in row.values()) and self._is_known(row):
             return None
         return self.encode(row, prefix)
 
-
-def _is_known(row: Mapping[object, object], names: tuple[str, ...], case_rule: CaseRule) -> bool:
-    """True if the row has only the column; otherwise the format finds the error message."""
-    keys = [key for key in row if isinstance(key, str)]
-    try:
-        return len(match_fields(names, keys, case_rule, where="the row")) == len(row)
-    except CasingError:
+    def _is_known(self, row: Mapping[object, object]) -> bool:
+        """True if the row has only the column; otherwise the format finds the error message."""
+        keys = [key for key in row if isinstance(key, str)]
+        with suppress(CasingError):
+            return len(match_fields(self._names, keys, self._case_rule, where="the row")) == len(row)
         return False

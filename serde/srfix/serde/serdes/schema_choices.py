@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias, cast
 from uuid import UUID
 
@@ -42,15 +42,12 @@ class WrittenSchema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """A schema's identity in a registry."""
-
     schema_id: SchemaId
     guid: UUID | None
     """The GUID; None if it was not requested, or the registry has none."""
 
     @classmethod
     def of(cls, schema_id: SchemaId, guid: str | None) -> Published:
-        """The GUID in a registry's answer."""
         return cls(schema_id=schema_id, guid=None if guid is None else UUID(guid))
 
 
@@ -58,8 +55,7 @@ class SchemaChoice(Protocol):
     """The source of the schema: a row of the table above."""
 
     @property
-    def make_encode(self) -> MakeEncode:
-        """Makes an encoder."""
+    def make_encode(self) -> MakeEncode: ...
 
     def written(self, topic: str, role: Role) -> WrittenSchema:
         """The schema. This registers nothing."""
@@ -68,43 +64,34 @@ class SchemaChoice(Protocol):
         """The schema's identity in the registry. Called when a row fits the schema."""
 
 
+@dataclass(eq=False)
 class OwnSchema:
     """The serializer's own schema: made from columns, or given."""
 
-    def __init__(
-        self,
-        registry: SchemaRegistrar,
-        schema_of: Callable[[Role], Schema],
-        make_encode: MakeEncode,
-        subjects: SubjectStrategy,
-        *,
-        register: bool,
-        normalize: bool,
-        with_guid: bool,
-    ) -> None:
-        self._registry = registry
-        self._schema_of = schema_of
-        self.make_encode = make_encode
-        self._subjects = subjects
-        self._register = register
-        self._normalize = normalize
-        self._with_guid = with_guid
-        self._written: dict[Role, WrittenSchema] = {}
-        self._published: dict[tuple[Subject, str], Published] = {}
+    registry: SchemaRegistrar
+    schema_of: Callable[[Role], Schema]
+    make_encode: MakeEncode
+    subjects: SubjectStrategy
+    register: bool
+    normalize: bool
+    with_guid: bool
+    _written: dict[Role, WrittenSchema] = field(default_factory=dict, init=False)
+    _published: dict[tuple[Subject, str], Published] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
         self._lock = ForkLock()
 
     def written(self, topic: str, role: Role) -> WrittenSchema:
-        written_schema = self._written.get(role)
-        if written_schema is None:
-            schema = self._schema_of(role)
-            references = _reference_texts(self._registry, schema, "")
+        if role not in self._written:
+            schema = self.schema_of(role)
+            references = _reference_texts(self.registry, schema, "")
             encode = self.make_encode(schema, references, role)
-            written_schema = self._written[role] = WrittenSchema(schema=schema, references=references, encode=encode)
-        return written_schema
+            self._written[role] = WrittenSchema(schema=schema, references=references, encode=encode)
+        return self._written[role]
 
     def publish(self, written: WrittenSchema, topic: str, role: Role) -> Published:
         """Runs once for each subject; a failure is tried again."""
-        subject = subject_of(self._subjects, topic, role, lambda: record_name(written.schema, written.references))
+        subject = subject_of(self.subjects, topic, role, lambda: record_name(written.schema, written.references))
         key = (subject, written.schema.text)
         with self._lock:
             published = self._published.get(key)
@@ -113,21 +100,21 @@ class OwnSchema:
             return published
 
     def _ask(self, subject: Subject, schema: Schema) -> Published:
-        if not self._register:
+        if not self.register:
             return self._look_up(subject, schema)
-        if not (self._normalize or self._with_guid):
-            return Published.of(self._registry.register(subject, schema), None)
-        registry = _publisher(self._registry)
-        registration = registry.register_version(subject, schema, normalize=self._normalize)
+        if not (self.normalize or self.with_guid):
+            return Published.of(self.registry.register(subject, schema), None)
+        registry = _publisher(self.registry)
+        registration = registry.register_version(subject, schema, normalize=self.normalize)
         # Releases before 8.0 answer a registration with only the id.
-        if self._with_guid and not registration.guid:
-            guid = registry.lookup(subject, schema, normalize=self._normalize).guid
-            return Published.of(registration.schema_id, guid)
-        return Published.of(registration.schema_id, registration.guid)
+        guid = registration.guid
+        if self.with_guid and not guid:
+            guid = registry.lookup(subject, schema, normalize=self.normalize).guid
+        return Published.of(registration.schema_id, guid)
 
     def _look_up(self, subject: Subject, schema: Schema) -> Published:
         try:
-            schema_version = _publisher(self._registry).lookup(subject, schema, normalize=self._normalize)
+            schema_version = _publisher(self.registry).lookup(subject, schema, normalize=self.normalize)
         except (SchemaNotFoundError, SubjectNotFoundError) as error:
             raise ResolveError(
                 f"The schema to write under is not registered under {subject!r} (error code {error.error_code}), and this "
@@ -138,65 +125,54 @@ class OwnSchema:
         return Published.of(schema_version.schema_id, schema_version.guid)
 
 
+@dataclass(eq=False)
 class ExistingSchema:
     """A schema in the registry, by its id or as a version of the subject."""
 
-    def __init__(
-        self,
-        registry: SchemaLookup,
-        make_encode: MakeEncode,
-        subjects: SubjectStrategy,
-        *,
-        schema_id: int | None,
-        version: int | Literal["latest"] | None,
-    ) -> None:
-        """:raises UsageError: unless exactly one of id and version is given; also if a version is given, but the
-        subject depends on the schema."""
-        if (schema_id is None) == (version is None):
+    registry: SchemaLookup
+    make_encode: MakeEncode
+    subjects: SubjectStrategy
+    schema_id: int | None
+    version: int | Literal["latest"] | None
+    _written: dict[tuple[str, Role], WrittenSchema] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        if (self.schema_id is None) == (self.version is None):
             raise UsageError("Give either the schema_id to write under or the version of the subject, not both.")
-        if version is not None and needs_record(subjects):
+        if self.version is not None and needs_record(self.subjects):
             raise UsageError(
                 "version= does not work if the subject is built from the record's name, because the name is known "
                 "only once the schema is known. Give the schema_id, or a FixedSubject."
             )
-        self._registry = registry
-        self.make_encode = make_encode
-        self._subjects = subjects
-        self._schema_id = schema_id
-        self._version = version
-        self._written: dict[tuple[str, Role], WrittenSchema] = {}
 
     def written(self, topic: str, role: Role) -> WrittenSchema:
-        written_schema = self._written.get((topic, role))
-        if written_schema is None:
-            written_schema = self._written[topic, role] = self._look_up_schema(topic, role)
-        return written_schema
+        if (topic, role) not in self._written:
+            self._written[topic, role] = self._look_up_schema(topic, role)
+        return self._written[topic, role]
 
     def publish(self, written: WrittenSchema, topic: str, role: Role) -> Published:
         assert written.published is not None
         return written.published
 
     def _look_up_schema(self, topic: str, role: Role) -> WrittenSchema:
-        if self._schema_id is not None:
-            return self._by_id(Question(identity=given_schema_id(self._schema_id), topic=topic, role=role))
-        assert self._version is not None
-        return self._by_version(self._subjects(topic, role), self._version, role)
-
-    def _by_id(self, question: Question) -> WrittenSchema:
-        resolved = question.resolved(self._registry, question.hint(self._subjects))
-        subject = question.subject(self._subjects, resolved)
+        if self.schema_id is None:
+            return self._by_version(self.subjects(topic, role), role)
+        question = Question(identity=given_schema_id(self.schema_id), topic=topic, role=role)
+        resolved = question.resolved(self.registry, question.hint(self.subjects))
         # A reader that asks this subject would fail on an id that the subject does not hold.
-        schema_version = question.lookup(self._registry, resolved, subject)
-        return WrittenSchema(
-            schema=resolved.schema,
-            references=resolved.references,
-            encode=self.make_encode(resolved.schema, resolved.references, question.role),
-            published=Published.of(cast("SchemaId", question.identity), schema_version.guid),
-        )
+        held = question.lookup(self.registry, resolved, question.subject(self.subjects, resolved))
+        return self._found(resolved.schema, resolved.references, role, given_schema_id(self.schema_id), held.guid)
 
-    def _by_version(self, subject: Subject, version: int | Literal["latest"], role: Role) -> WrittenSchema:
+    def _found(
+        self, schema: Schema, references: tuple[str, ...], role: Role, schema_id: SchemaId, guid: str | None
+    ) -> WrittenSchema:
+        encode, published = self.make_encode(schema, references, role), Published.of(schema_id, guid)
+        return WrittenSchema(schema=schema, references=references, encode=encode, published=published)
+
+    def _by_version(self, subject: Subject, role: Role) -> WrittenSchema:
+        version = cast('int | Literal["latest"]', self.version)
         try:
-            schema_version = self._registry.version(subject, version)
+            schema_version = self.registry.version(subject, version)
         except (SubjectNotFoundError, VersionNotFoundError) as error:
             raise ResolveError(
                 f"The {role.value}s must be written under version {version} of {subject!r}, but the registry does "
@@ -205,13 +181,9 @@ class ExistingSchema:
                 subject=subject,
                 error_code=error.error_code,
             ) from error
-        references = _reference_texts(self._registry, schema_version.schema, subject)
-        return WrittenSchema(
-            schema=schema_version.schema,
-            references=references,
-            encode=self.make_encode(schema_version.schema, references, role),
-            published=Published.of(schema_version.schema_id, schema_version.guid),
-        )
+        schema = schema_version.schema
+        references = _reference_texts(self.registry, schema, subject)
+        return self._found(schema, references, role, schema_version.schema_id, schema_version.guid)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,7 +191,6 @@ class SettledSchema:
     """A schema that the registry knows, for one topic and half. Picklable."""
 
     make_encode: MakeEncode
-    """Makes an encoder, in any process that needs it."""
     schema: Schema
     references: tuple[str, ...]
     published: Published
@@ -240,7 +211,6 @@ class SettledSchema:
 
 
 def _reference_texts(registry: object, schema: Schema, subject: str) -> tuple[str, ...]:
-    """The texts of a schema's references. Without references it sends no request."""
     if not schema.references:
         return ()
     try:

@@ -10,6 +10,7 @@ from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.given import GivenColumns, given_columns
 from srfix.serde.columns.half import roles_of
 from srfix.serde.columns.times import Times, given_times
+from srfix.serde.connect.columns import NameRule
 from srfix.serde.engine import Decode
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import Context, Row, SerdeContext, Value
@@ -27,6 +28,24 @@ class _Schemaless(HasColumns, Generic[_Plan, _Spec]):
     _format: ClassVar[Format]
     _spec: _Spec
 
+    def _checked(
+        self,
+        columns: GivenColumns | None,
+        names: NameRule,
+        case_rule: object,
+        wrap: object,
+        times: Times,
+        nulls: object,
+    ) -> dict[str, Any]:
+        """The fields of `RowSpec`, checked."""
+        return {
+            "times": given_times(times),
+            "nullable_representation": given_representation(nulls, is_protobuf=self._format is Format.PROTOBUF_NOSR),
+            "columns": None if columns is None else given_columns(columns, names=names),
+            "case_rule": member("case_rule", CaseRule, case_rule),
+            "wrap": flag_or_none("wrap", wrap),
+        }
+
     @classmethod
     def of_spec(cls, spec: _Spec) -> Self:
         """A serde from a checked spec."""
@@ -35,7 +54,6 @@ class _Schemaless(HasColumns, Generic[_Plan, _Spec]):
         return made
 
     def _set(self, spec: _Spec) -> None:
-        """:raises ColumnError: if the columns cannot be used, or the format cannot hold them."""
         self._spec = spec = self._format.settled(spec)
         self._plans: dict[str, _Plan] = {}
         roles = () if spec.columns is None else roles_of(spec.columns)
@@ -74,18 +92,9 @@ class SchemalessSerializer(_Schemaless[EncodeOrNone, WriteSpec]):
             (`srfix.serde.specs`).
         :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
         """
-        self._set(
-            WriteSpec(
-                cut_times=flag("cut_times", cut_times),
-                times=given_times(times),
-                nullable_representation=given_representation(
-                    nullable_representation, is_protobuf=self._format is Format.PROTOBUF_NOSR
-                ),
-                columns=None if columns is None else given_columns(columns, names="upper"),
-                case_rule=member("case_rule", CaseRule, case_rule),
-                wrap=flag_or_none("wrap", wrap),
-            )
-        )
+        cut_times = flag("cut_times", cut_times)
+        given = self._checked(columns, "upper", case_rule, wrap, times, nullable_representation)
+        self._set(WriteSpec(cut_times=cut_times, **given))
 
     def __call__(self, row: object, ctx: Context | str) -> bytes | None:
         """The payload; None for None (a tombstone), and for a bare null.
@@ -128,18 +137,9 @@ class SchemalessDeserializer(_Schemaless[Decode, ReadSpec]):
         :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
         :raises UsageError: if `times` is an unknown word.
         """
-        self._set(
-            ReadSpec(
-                strict=flag("strict", strict),
-                times=given_times(times),
-                nullable_representation=given_representation(
-                    nullable_representation, is_protobuf=self._format is Format.PROTOBUF_NOSR
-                ),
-                columns=None if columns is None else given_columns(columns),
-                case_rule=member("case_rule", CaseRule, case_rule),
-                wrap=flag_or_none("wrap", wrap),
-            )
-        )
+        strict = flag("strict", strict)
+        given = self._checked(columns, "keep", case_rule, wrap, times, nullable_representation)
+        self._set(ReadSpec(strict=strict, **given))
 
     def __call__(self, payload: bytes | None, ctx: Context | str) -> Value:
         """The row; None for a null payload.
