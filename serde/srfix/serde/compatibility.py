@@ -79,8 +79,6 @@ _READS: Final = CompatibilityResult()
 
 
 class CompatibilityChecker:
-    """One comparison of two schemas. `compared` counts its pairs of types."""
-
     def __init__(self) -> None:
         self.compared = 0
         self._results: dict[tuple[int, int], CompatibilityResult] = {}

@@ -35,17 +35,10 @@ class ColumnsDeserializer(Protocol):
     """A deserializer that knows its columns: each deserializer of `srfix.serde` that does not wrap another one."""
 
     @property
-    def columns(self) -> Columns | None:
-        """All columns, of key and value; None if there are none."""
-
-    def columns_of(self, role: Role) -> Columns | None:
-        """The columns of a key or of a value."""
-
-    def row(self, payload: bytes | None, ctx: Context | str) -> Row | None:
-        """The row as a dict."""
-
-    def __call__(self, payload: bytes | None, ctx: Context | str, /) -> object:
-        """The row."""
+    def columns(self) -> Columns | None: ...
+    def columns_of(self, role: Role) -> Columns | None: ...
+    def row(self, payload: bytes | None, ctx: Context | str) -> Row | None: ...
+    def __call__(self, payload: bytes | None, ctx: Context | str, /) -> object: ...
 
 
 class DataclassDeserializer(Generic[R]):

@@ -61,7 +61,6 @@ class PerProcess(Generic[T]):
         self._made: tuple[int, T] | None = None
 
     def get(self) -> T:
-        """This process's value."""
         made = self._made
         if made is None or made[0] != os.getpid():
             made = self._made = os.getpid(), self._make()

@@ -92,7 +92,6 @@ class WindowedKey(Generic[K]):
 
 
 def split(payload: bytes, kind: WindowKind) -> tuple[bytes, Window]:
-    """The bytes of the key, and the window after them."""
     match kind:
         case WindowKind.TIME:
             key, (start,) = _cut(payload, _TIME, kind)

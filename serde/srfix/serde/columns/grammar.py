@@ -48,8 +48,6 @@ _TYPES: Final = ", ".join((*_SCALARS, "DECIMAL", "ARRAY", "MAP", "STRUCT"))
 
 
 class Parser:
-    """Parses one text; for one use."""
-
     def __init__(self, text: str, *, plain_names: bool = False) -> None:
         """With `plain_names`, a name ends at a blank and is taken unchanged, as `DESCRIBE` prints it."""
         self._text = text

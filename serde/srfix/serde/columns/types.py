@@ -115,7 +115,6 @@ class Namespace(Enum):
 
     @property
     def is_key(self) -> bool:
-        """True for a stream's KEY and a table's PRIMARY KEY."""
         return self is not Namespace.VALUE
 
 

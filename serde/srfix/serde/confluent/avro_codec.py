@@ -207,7 +207,6 @@ for _logical in ("date", "time-millis"):
 
 
 def _without_times(parsed: object) -> object:
-    """fastavro's parsed form that leaves times as the integers in the body."""
     if isinstance(parsed, list):
         return [_without_times(part) for part in parsed]
     if not isinstance(parsed, dict):

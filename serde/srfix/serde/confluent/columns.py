@@ -72,7 +72,6 @@ def shape_of(
 
 
 def policy_of(policy: AnyPolicy | None, registry: Registry | None) -> Resolver | None:
-    """The policy that was passed. If it is a word, the policy uses the registry."""
     if policy is None:
         return None
     if registry is None:
@@ -161,7 +160,6 @@ def _matching(case_rule: AnyCaseRule) -> tuple[CaseRule, Any]:
 
 
 def _refuse_without_columns(what: str, arguments: Mapping[str, object]) -> None:
-    """:raises UsageError: if there are no columns but one of the arguments that only columns need."""
     for name, value in arguments.items():
         if value is not None:
             raise UsageError(

@@ -66,7 +66,6 @@ class JsonSchema:
         json_encode: JsonEncode | None = None,
         json_decode: JsonDecode | None = None,
     ) -> None:
-        """`json_encode` and `json_decode` replace orjson."""
         self._text, self._reference_texts = text, tuple(dict.fromkeys(referred for _, referred in references))
         self._document = _document(text)
         self._references: Mapping[str, Json] = {name: _document(referred) for name, referred in references}

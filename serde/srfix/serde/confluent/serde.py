@@ -248,7 +248,6 @@ def references_of(registry: Registry | None, schema: Schema, subject: str | None
 
 
 def check_no_columns(schema_str: object) -> None:
-    """:raises UsageError: if columns were passed as the schema."""
     if not isinstance(schema_str, str) or schema_str.lstrip()[:1] in ("", "{", "[", '"'):
         return
     try:

@@ -51,8 +51,6 @@ class _Target:
 
 @dataclass(frozen=True, slots=True)
 class _Encoding:
-    """A schema that needs no request to the registry."""
-
     schema: Schema
     encode: EncodeOrNone
     record_name: str | None

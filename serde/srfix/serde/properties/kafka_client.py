@@ -248,7 +248,6 @@ class ReadOnlyClient:
             self._reasons[error.str().partition(" (after ")[0]] = None
 
     def refused_config(self, error: Exception) -> UsageError:
-        """The error for a configuration that librdkafka refuses."""
         return UsageError(
             f"librdkafka refuses the Kafka configuration: {self._refusal(_text(error).strip())}. "
             "librdkafka's CONFIGURATION.md lists the properties."

@@ -100,7 +100,6 @@ def _plain(value: object) -> Mapping[str, Json] | None:
 
 
 def confluent_schema(schema: Schema) -> object:
-    """The schema as a confluent_kafka object, because its client uses such objects as keys."""
     if isinstance(schema, TheirSchema):
         return schema.original
     module = import_module("confluent_kafka.schema_registry")
@@ -225,7 +224,6 @@ class ConfluentRegistry:
 
     @contextmanager
     def _asking(self, path: str, method: str = "GET") -> Iterator[None]:
-        """Converts the client's errors to srfix's."""
         try:
             yield
         except SrfixError:

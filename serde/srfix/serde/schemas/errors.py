@@ -2,7 +2,20 @@
 
     RegistryError
     ├── EndpointNotSupportedError, RegistryUnreachableError, RegistryProtocolError
-    └── RegistryAnswerError: a class for each error code (`ERRORS_BY_CODE`)
+    └── RegistryAnswerError
+        ├── 401 UnauthorizedError, 403 ForbiddenError, 404 AddressNotFoundError
+        ├── 40401 SubjectNotFoundError, 40402 VersionNotFoundError, 40403 SchemaNotFoundError
+        ├── 40404 SubjectSoftDeletedError, 40405 SubjectNotSoftDeletedError
+        ├── 40406 VersionSoftDeletedError, 40407 VersionNotSoftDeletedError
+        ├── 40408 NoSubjectCompatibilityError, 40409 NoSubjectModeError, 40410 AssociationNotFoundError
+        ├── 409, 40901 IncompatibleSchemaError
+        ├── 40902, 40903, 40905, 40908 AssociationConflictError
+        │   └── 40904 AssociationExistsError, 40907 NoLiveVersionError
+        ├── 42201 InvalidSchemaError, 42202 InvalidVersionError, 42203 InvalidCompatibilityError
+        ├── 42204 InvalidModeError, 42205 OperationNotPermittedError, 42206 ReferenceExistsError
+        ├── 42207 SchemaIdMismatchError, 42208 InvalidSubjectError, 42209 SchemaTooLargeError
+        ├── 42210 InvalidRuleSetError, 42211 ContextNotEmptyError, 42212 InvalidAssociationError
+        └── 50001 StoreError, 50002 StoreTimeoutError, 50003 ForwardingError, 50004 UnknownLeaderError
 
 The codes are Confluent's (`io.confluent.kafka.schemaregistry.rest.exceptions.Errors`, 8.x). Only the Java client uses
 its 50005, for an answer that it cannot parse; no server sends it. Here that is a `RegistryProtocolError`.

@@ -15,8 +15,7 @@ from srfix.serde.subjects.names import within_context_of
 class SchemaVersions(Protocol):
     """A registry that gives versions of subjects; `RegistryClient` is one."""
 
-    def version(self, subject: str, version: int | Literal["latest"], *, deleted: bool = False) -> SchemaVersion:
-        """A version of a subject."""
+    def version(self, subject: str, version: int | Literal["latest"], *, deleted: bool = False) -> SchemaVersion: ...
 
 
 _REFERS_BY_NAME = ("JSON", "PROTOBUF")

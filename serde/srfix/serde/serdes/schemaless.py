@@ -48,7 +48,6 @@ class _Schemaless(HasColumns, Generic[_Plan, _Spec]):
 
     @classmethod
     def of_spec(cls, spec: _Spec) -> Self:
-        """A serde from a checked spec."""
         made = cls.__new__(cls)
         made._set(spec)
         return made

@@ -100,7 +100,6 @@ class Answer:
         )
 
     def foreign(self, problem: str) -> RegistryProtocolError:
-        """The error for an answer that does not come from a registry."""
         text = "".join(c if is_printable(c) else " " for c in self.body[: 20 * _BEGINNING].decode("utf-8", "replace"))
         return RegistryProtocolError(
             status=self.status,

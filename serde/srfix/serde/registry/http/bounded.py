@@ -103,8 +103,6 @@ class _Received(io.RawIOBase):
 
 
 class _Response(http.client.HTTPResponse):
-    """Reads its head and body from `_Received`."""
-
     def __init__(self, sock: socket.socket, *arguments: Any, **more: Any) -> None:
         super().__init__(sock, *arguments, **more)
         self.fp.close()
