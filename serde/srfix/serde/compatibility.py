@@ -68,7 +68,6 @@ class CompatibilityResult:
     reasons: frozenset[str] = frozenset()
     """The reasons, as parts of sentences; at most `COMPATIBILITY_REASONS`."""
     places: frozenset[str] = frozenset()
-    """The places in the reader's schema."""
 
     @property
     def reads(self) -> bool:

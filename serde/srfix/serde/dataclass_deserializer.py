@@ -28,7 +28,6 @@ from srfix.serde.serdes.located_errors import read_from
 from srfix.serde.subjects.names import Role, role_of
 
 R = TypeVar("R")
-"""The dataclass."""
 
 
 class ColumnsDeserializer(Protocol):

@@ -1,8 +1,7 @@
 """Locks and connections for a process that forks, like Spark's and multiprocessing's workers.
 
-A forked child has one thread, and a copy of the memory: a lock that another thread held stays locked for ever, and
-parent and child share a connection, so that each may read the other's answers. Every lock and every connection session
-in serde and recovery uses these classes; a test searches the source for others.
+In a forked child, which has one thread, a lock that another thread held stays locked for ever, and parent and child may
+read each other's answers. Every lock and connection session in serde and recovery uses these classes; a test checks it.
 """
 
 from __future__ import annotations

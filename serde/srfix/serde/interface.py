@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 R_co = TypeVar("R_co", covariant=True)
-"""The type of a row."""
 
 Value: TypeAlias = (
     "bool | int | float | str | bytes | decimal.Decimal | datetime.date | datetime.time | datetime.datetime"

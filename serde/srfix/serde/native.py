@@ -74,7 +74,6 @@ def native_decoder_of(decode: object) -> object:
 class NativeEncode:
     encoder: object
     prefix: bytes
-    """The bytes before each body."""
     is_bare: bool
     """True if the only column's value is the body. Its null is a null payload, which the kernel does not write."""
 

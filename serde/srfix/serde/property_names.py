@@ -90,7 +90,6 @@ _OURS: Final = """
     http.answer.deadline.ms http.answer.max.bytes http.answer.max.head.bytes http.answer.max.parts
     http.listing.deadline.ms http.listing.max.pages missing.cache.size missing.id.cache.ttl.sec
 """
-"""The limits of answers (`srfix.serde.bounds`)."""
 _LIBRDKAFKAS: Final = frozenset(_LIBRDKAFKA.split()) - {"sasl.jaas.config"}
 _KNOWN: Final = frozenset(f"{_LIBRDKAFKA} {_JAVA} {_REGISTRY} {_OURS}".split())
 _PREFIXES: Final = ("schema.registry.", "kafka.", "registry.")

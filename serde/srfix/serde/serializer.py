@@ -312,12 +312,10 @@ class ProtobufNoSrSerializer(SchemalessSerializer):
 FRAMED: Final[dict[Format, type[FramedSerializer]]] = {
     kind._format: kind for kind in (AvroSerializer, JsonSchemaSerializer, ProtobufSerializer)
 }
-"""The serializers of formats with schemas."""
 SCHEMALESS: Final[dict[Format, type[SchemalessSerializer]]] = {
     kind._format: kind
     for kind in (JsonSerializer, KafkaSerializer, DelimitedSerializer, NoneSerializer, ProtobufNoSrSerializer)
 }
-"""The serializers of formats without schemas."""
 
 
 class WindowedSerializer:

@@ -1,9 +1,7 @@
-"""The user's settings for reading and writing records: one value for each direction. It is made once, from the user's
-arguments (of a serde's constructor, `plan_read` or `plan_write`), and passed to the format. It does not depend on a
-particular schema.
+"""The user's settings for reading and writing records: one value for each direction, made once from the user's arguments
+(of a serde's constructor, `plan_read` or `plan_write`), and passed to the format. It depends on no particular schema.
 
-A field has the name of the constructors' keyword. Settings of only one format are also here; the other formats ignore
-them.
+A field has the name of the constructors' keyword. Formats ignore the settings of others.
 """
 
 from __future__ import annotations
@@ -123,7 +121,6 @@ class ReadSpec(RowSpec):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteSpec(RowSpec):
     generation: Generation = Generation.UP_TO_0_28
-    """The ksqlDB version whose internal schema is used."""
     written_by: WrittenBy = WrittenBy.SERIALIZER
     """Which of ksqlDB's two writers made the schema."""
     full_name: str | None = None
@@ -131,4 +128,3 @@ class WriteSpec(RowSpec):
     cut_times: bool = False
     """True to cut times that are finer than the written unit; otherwise they are refused."""
     validate: bool = False
-    """JSON Schema: True if every body is checked."""

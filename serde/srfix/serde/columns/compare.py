@@ -15,11 +15,8 @@ from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Map, S
 
 class DifferenceKind(Enum):
     MISSING = "missing"
-    """Only the first list has the column or field."""
     ADDED = "added"
-    """Only the second list has the column or field."""
     CASE = "case"
-    """The names differ, but only by letter case."""
     NAMESPACE = "namespace"
     """A key in one and a value in the other, or a KEY and a PRIMARY KEY."""
     TYPE = "type"

@@ -42,7 +42,6 @@ _SPARKS_SCALARS: Final = {
 """Spark's type words that ksqlDB lacks → the types that `columns_from_spark` gives for them."""
 _DECIMAL_WORDS: Final = ("DECIMAL", "DEC", "NUMERIC")
 _SPARKS_DECIMAL: Final = (10, 0)
-"""The default precision and scale of a DECIMAL."""
 _CREATED: Final = ("OR", "SOURCE", "STREAM", "TABLE")
 _TYPES: Final = ", ".join((*_SCALARS, "DECIMAL", "ARRAY", "MAP", "STRUCT"))
 

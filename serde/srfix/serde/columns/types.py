@@ -62,7 +62,6 @@ PYTHON_TYPES: Final[dict[ScalarType, type]] = {
 @dataclass(frozen=True, slots=True)
 class Decimal:
     precision: int
-    """Digits altogether."""
     scale: int
     """Digits after the point."""
 

@@ -30,44 +30,38 @@ from srfix.serde.serdes.plans import ColumnPlans, EncodeOrNone
 from srfix.serde.specs import ReadSpec, WriteSpec
 from srfix.serde.subjects.names import Role
 
-AnyCaseRule: TypeAlias = "CaseRule | str | None"
 AnyPolicy: TypeAlias = "Resolver | str"
 """The argument `policy` of the constructors: a policy of `srfix.serde`, or the word `by-id` or `one-subject`."""
 
 
 class Shape:
-    def __init__(
-        self,
-        columns: GivenColumns | None,
-        into: type[Any] | None,
-        case_rule: AnyCaseRule,
-        wrap: bool | None,
-        strict: bool,
-    ) -> None:
-        """`columns` may have any form; None takes the columns of `into`. A dataclass counts as both."""
-        self.case_rule, names = _matching(case_rule)
-        self.wrap, self.strict = flag_or_none("wrap", wrap), flag("strict", strict)
+    """Columns of any form (None for those of `into`; a dataclass is both), and the rules for the fields that feed them."""
+
+    def __init__(self, columns: GivenColumns | None, into: type[Any] | None, options: Mapping[str, Any]) -> None:
+        rule, names = _matching(options["case_rule"])
+        wrap, strict = flag_or_none("wrap", options["wrap"]), flag("strict", options["strict"])
         column_source: Any = into if columns is None else columns
         self.into = row_class(columns) if into is None else into
         if into is not None and row_class(into) is None:
             raise UsageError(f"into is {type_words(into)}; it must be a dataclass, the class itself.")
         self.columns: Columns = given_columns(column_source, dataclass_names=names)
+        self._spec = ReadSpec(columns=self.columns, wrap=wrap, case_rule=rule, strict=strict)
         self.builders = None if self.into is None else RowBuilders(self.columns, partial(self._builder, self.into))
+        self.options = {**options, "columns": self.columns, "into": self.into}
+        """The arguments with which another process makes a copy."""
 
     def _builder(self, into: type[Any], role: Role) -> Callable[[object], object]:
-        return dataclass_builder(into, self.half(role).known_columns, self.case_rule)
+        return dataclass_builder(into, self.half(role).known_columns, self._spec.case_rule)
 
     def half(self, role: Role) -> ReadSpec:
-        spec = ReadSpec(columns=self.columns, wrap=self.wrap, case_rule=self.case_rule, strict=self.strict)
-        return spec.half(role)
+        return self._spec.half(role)
 
 
-def shape_of(
-    columns: GivenColumns | None, into: type[Any] | None, *, case_rule: AnyCaseRule, wrap: bool | None, strict: bool
-) -> Shape | None:
+def shape_of(columns: GivenColumns | None, into: type[Any] | None, **options: Any) -> Shape | None:
+    """The columns that were passed to a constructor; None if there are none."""
     if columns is not None or into is not None:
-        return Shape(columns, into, case_rule, wrap, strict)
-    _refuse_without_columns("fed", {"case_rule": case_rule, "wrap": wrap, "strict": strict or None})
+        return Shape(columns, into, options)
+    _refuse_without_columns("fed", {**options, "strict": options["strict"] or None})
     return None
 
 
@@ -90,13 +84,6 @@ def policy_of(policy: AnyPolicy | None, registry: Registry | None) -> Resolver |
     return policy
 
 
-def remade(shape: Shape | None, policy: AnyPolicy | None) -> dict[str, Any]:
-    if shape is None:
-        return {"policy": policy}
-    options = {"columns": shape.columns, "into": shape.into, "case_rule": shape.case_rule}
-    return {**options, "wrap": shape.wrap, "strict": shape.strict, "policy": policy}
-
-
 def check_no_latest(settings: SerdeSettings) -> None:
     if settings.latest or settings.metadata is not None:
         raise UsageError(
@@ -106,12 +93,22 @@ def check_no_latest(settings: SerdeSettings) -> None:
 
 
 class WrittenColumns:
-    def __init__(self, columns: GivenColumns, spec: WriteSpec, options: Mapping[str, Any]) -> None:
+    """Columns, and the rules that match rows to them."""
+
+    def __init__(self, columns: GivenColumns, options: Mapping[str, Any]) -> None:
+        generation, written_by, full_name = map(options.get, ("generation", "written_by", "full_name"))
+        generation = Generation.UP_TO_0_28 if generation is None else member("generation", Generation, generation)
+        written_by = WrittenBy.SERIALIZER if written_by is None else member("written_by", WrittenBy, written_by)
+        if full_name is not None and not isinstance(full_name, str):
+            raise UsageError(
+                f"full_name is of the type {type(full_name).__name__}; it must be a record's name, or None."
+            )
         rule, names = _matching(options["case_rule"])
         self._says_case_rule = options["case_rule"] is not None
         wrap, cut_times = flag_or_none("wrap", options["wrap"]), flag("cut_times", options["cut_times"])
         self.columns = given_columns(columns, names=names, dataclass_names=names)
         self.roles = roles_of(self.columns)
+        spec = WriteSpec(generation=generation, written_by=written_by, full_name=full_name)
         self._spec = replace(spec, columns=self.columns, wrap=wrap, case_rule=rule, cut_times=cut_times)
         self.options = {**options, "columns": self.columns}
         """The arguments with which another process makes a copy."""
@@ -136,25 +133,15 @@ class WrittenColumns:
         return make(schema, references, role)
 
 
-def written_columns(
-    columns: GivenColumns | None, *, case_rule: AnyCaseRule, wrap: bool | None, cut_times: bool, **schema: Any
-) -> WrittenColumns | None:
-    options = {"case_rule": case_rule, "wrap": wrap, "cut_times": cut_times, **schema}
-    if columns is None:
-        _refuse_without_columns("written", {**options, "cut_times": cut_times or None})
-        return None
-    generation, written_by, full_name = map(schema.get, ("generation", "written_by", "full_name"))
-    spec = WriteSpec(
-        generation=Generation.UP_TO_0_28 if generation is None else member("generation", Generation, generation),
-        written_by=WrittenBy.SERIALIZER if written_by is None else member("written_by", WrittenBy, written_by),
-        full_name=full_name,
-    )
-    if full_name is not None and not isinstance(full_name, str):
-        raise UsageError(f"full_name is of the type {type(full_name).__name__}; it must be a record's name, or None.")
-    return WrittenColumns(columns, spec, options)
+def written_columns(columns: GivenColumns | None, **options: Any) -> WrittenColumns | None:
+    """The columns that were passed to a serializer; None if there are none."""
+    if columns is not None:
+        return WrittenColumns(columns, options)
+    _refuse_without_columns("written", {**options, "cut_times": options["cut_times"] or None})
+    return None
 
 
-def _matching(case_rule: AnyCaseRule) -> tuple[CaseRule, Any]:
+def _matching(case_rule: CaseRule | str | None) -> tuple[CaseRule, Any]:
     rule = CaseRule.UNIQUE if case_rule is None else member("case_rule", CaseRule, case_rule)
     return rule, "keep" if rule is CaseRule.EXACT else "upper"
 

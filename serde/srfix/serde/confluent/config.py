@@ -21,7 +21,6 @@ from srfix.serde.properties.settings_table import Setting, fields_of, taken_by
 from srfix.serde.wire import MAX_SCHEMA_ID, MIN_SCHEMA_ID
 
 Conf: TypeAlias = "Mapping[str, object] | None"
-"""A configuration in the form that confluent-kafka's constructors accept."""
 
 
 class SerdeClass(Enum):

@@ -16,7 +16,7 @@ from srfix.serde.casing import CaseRule
 from srfix.serde.columns.half import roles_of
 from srfix.serde.columns.times import with_times
 from srfix.serde.columns.types import Columns
-from srfix.serde.confluent.columns import AnyPolicy, Shape, check_no_latest, policy_of, remade
+from srfix.serde.confluent.columns import AnyPolicy, Shape, check_no_latest, policy_of
 from srfix.serde.confluent.config import Conf, settings
 from srfix.serde.confluent.framing import PROTOBUF, SchemaId, deserializer_of, header_role, without_indexes
 from srfix.serde.confluent.serde import (
@@ -133,8 +133,9 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
         self._writers: dict[tuple[_Identity, str | None], _Writer] = {}
         self._remake = partial(
             cast("Any", type(self)),
-            **remade(shape, policy),
+            **({} if shape is None else shape.options),
             **codec_options,
+            policy=policy,
             schema_str=schema_str,
             from_dict=from_dict,
             conf=conf,

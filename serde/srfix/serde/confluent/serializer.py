@@ -43,9 +43,7 @@ ToDict: TypeAlias = "Callable[[object, Context], object]"
 class _Target:
     encode: EncodeOrNone
     prefix: bytes
-    """The bytes before the body."""
     header: UUID | None
-    """The GUID for the record's headers."""
     identity: SchemaId
 
 

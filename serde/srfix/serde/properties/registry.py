@@ -60,7 +60,6 @@ class RegistrySettings:
     urls: str | None = field(default=None, repr=False)
     """The URLs, joined with commas; they may hold credentials."""
     credentials_source: str = "URL"
-    """USER_INFO, URL or SASL_INHERIT."""
     user_info: str | None = field(default=None, repr=False)
     """USER:PASSWORD. PASSWORD, or the whole value, may be `env:NAME` or `file:PATH`."""
     bearer_token: str | None = field(default=None, repr=False)
@@ -83,7 +82,6 @@ class RegistrySettings:
     """`http://[USER:PASSWORD@]HOST:PORT`, or `env:NAME` or `file:PATH` for the whole."""
     connect_timeout_s: float = CONNECT_SECONDS
     read_timeout_s: float = REGISTRY_READ_SECONDS
-    """Seconds to wait for an answer."""
     max_retries: int | None = None
     """The number of repetitions of a request; None for the client's default."""
     retry_wait_s: float | None = None
@@ -92,7 +90,6 @@ class RegistrySettings:
     """The longest wait between attempts, in seconds; None for the client's default."""
     bounds: AnswerBounds = AnswerBounds()  # noqa: RUF009  (frozen)
     unknown_ids: UnknownIdBounds = UnknownIdBounds()  # noqa: RUF009  (frozen)
-    """How long the client remembers that the registry does not know an id."""
 
 
 def is_registry_property(name: str) -> bool:

@@ -43,7 +43,6 @@ class ConfluentSchema(Protocol):
 
 
 AnySchema: TypeAlias = "str | Schema | ConfluentSchema | None"
-"""The argument `schema_str` of the constructors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -186,7 +186,6 @@ def _percent_encoded(secret: str) -> str:
 
 
 NO_CREDENTIALS = Credentials({}, ())
-"""Credentials without anything to send or to hide."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -329,4 +328,3 @@ def _origin(secret: Secret | Callable[[], str]) -> str:
 
 
 Auth: TypeAlias = BasicAuth | BearerAuth
-"""The credentials of a client."""

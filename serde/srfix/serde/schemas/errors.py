@@ -340,10 +340,7 @@ class StoreError(RegistryAnswerError, codes=(50001,)):
 class StoreTimeoutError(RegistryAnswerError, codes=(50002,)):
     """The registry's own Kafka topic did not answer in time; a write may have taken effect."""
 
-    advice = (
-        "The registry reports a problem with its data store, usually its own Kafka cluster: see the registry's log. "
-        "Check whether a write took effect before you repeat it."
-    )
+    advice = f"{StoreError.advice} Check whether a write took effect before you repeat it."
 
 
 class ForwardingError(RegistryAnswerError, codes=(50003,)):

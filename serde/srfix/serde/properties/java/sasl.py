@@ -42,7 +42,6 @@ class LoginModule:
     """One entry."""
 
     name: str
-    """The Java class."""
     flag: str
     options: Mapping[str, str] = field(repr=False)
     """The options, which include passwords."""

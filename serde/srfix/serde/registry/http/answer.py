@@ -47,7 +47,6 @@ class Answer:
     retry_after_s: float | None
     """The wait in seconds that the answer asks for."""
     body: bytes = field(repr=False)
-    """The body, decompressed."""
 
     @property
     def is_good(self) -> bool:
@@ -160,13 +159,12 @@ _TUNNEL_REFUSED = re.compile(r"Tunnel connection failed: (\d{3})")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
     reason: str
-    """The reason, in a few words."""
     is_worth_repeating: bool
     """False if a repetition cannot help: a refused certificate."""
     is_lost: bool
     """True if the registry may have received the request, and so may have carried it out."""
     is_final: ClassVar = False
-    """True if another URL may succeed."""
+    """Another URL may succeed."""
     may_be_a_followers: ClassVar = False
     names_no_leader: ClassVar = False
 

@@ -2,9 +2,7 @@
 
 requests and urllib3 only limit the time between two bytes. So this module reads and decompresses bodies itself. It
 counts every byte of an answer, including its head, and receives it under the deadline (`_Received`). This covers
-endless heads, endless `100 Continue`, chunks, trailers, proxies and TLS.
-
-The registry's client and ksqlDB's client send requests through `exchange`.
+endless heads, endless `100 Continue`, chunks, trailers, proxies and TLS. Requests go through `exchange`.
 """
 
 from __future__ import annotations
