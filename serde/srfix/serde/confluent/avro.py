@@ -42,8 +42,7 @@ from typing import Any, Unpack, overload
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.given import GivenColumns
 from srfix.serde.confluent.avro_codec import AvroSchema, prepared_text
-from srfix.serde.confluent.columns import AnyPolicy, shape_of, written_columns
-from srfix.serde.confluent.config import Conf, SerdeClass, check_no_rules
+from srfix.serde.confluent.config import AnyPolicy, Conf, SerdeClass, check_no_rules, shape_of, written_columns
 from srfix.serde.confluent.deserializer import ColumnOptions, ConfluentDeserializer, FromDict, R, ReadOptions, T
 from srfix.serde.confluent.serializer import ConfluentSerializer, ToDict
 from srfix.serde.connect.generations import Generation, WrittenBy

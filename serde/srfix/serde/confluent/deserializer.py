@@ -16,8 +16,7 @@ from srfix.serde.casing import CaseRule
 from srfix.serde.columns.half import roles_of
 from srfix.serde.columns.times import with_times
 from srfix.serde.columns.types import Columns
-from srfix.serde.confluent.columns import AnyPolicy, Shape, check_no_latest, policy_of
-from srfix.serde.confluent.config import Conf, settings
+from srfix.serde.confluent.config import AnyPolicy, Conf, Shape, check_no_latest, policy_of, settings
 from srfix.serde.confluent.framing import PROTOBUF, SchemaId, deserializer_of, header_role, without_indexes
 from srfix.serde.confluent.serde import (
     Codec,

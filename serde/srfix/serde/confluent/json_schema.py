@@ -35,8 +35,15 @@ import orjson
 from srfix.serde.arguments import check_callable
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.given import GivenColumns
-from srfix.serde.confluent.columns import AnyPolicy, shape_of, written_columns
-from srfix.serde.confluent.config import Conf, SerdeClass, SerdeSettings, check_no_rules
+from srfix.serde.confluent.config import (
+    AnyPolicy,
+    Conf,
+    SerdeClass,
+    SerdeSettings,
+    check_no_rules,
+    shape_of,
+    written_columns,
+)
 from srfix.serde.confluent.deserializer import ColumnOptions, ConfluentDeserializer, FromDict, R, ReadOptions, T
 from srfix.serde.confluent.serde import References, in_order
 from srfix.serde.confluent.serializer import ConfluentSerializer, ToDict

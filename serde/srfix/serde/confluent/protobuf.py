@@ -38,8 +38,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Generic, cast
 
 from srfix.serde.arguments import text_or_none, type_words
-from srfix.serde.confluent.columns import AnyPolicy
-from srfix.serde.confluent.config import Conf, SerdeClass, SerdeSettings, check_no_rules
+from srfix.serde.confluent.config import AnyPolicy, Conf, SerdeClass, SerdeSettings, check_no_rules
 from srfix.serde.confluent.deserializer import ConfluentDeserializer
 from srfix.serde.confluent.framing import PROTOBUF
 from srfix.serde.confluent.serde import References

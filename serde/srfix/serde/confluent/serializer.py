@@ -11,8 +11,7 @@ from uuid import UUID
 from confluent_kafka.serialization import Serializer
 
 from srfix.serde.arguments import check_callable, plain_row, usable_context
-from srfix.serde.confluent.columns import WrittenColumns
-from srfix.serde.confluent.config import Conf, settings
+from srfix.serde.confluent.config import Conf, WrittenColumns, settings
 from srfix.serde.confluent.framing import SchemaId, add_header, required_guid, serializer_of
 from srfix.serde.confluent.serde import (
     ConfluentSerde,
