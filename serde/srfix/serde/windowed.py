@@ -20,11 +20,10 @@ from enum import Enum
 from typing import Final, Generic, TypeVar
 
 from srfix.serde.errors import DecodeError, TruncatedBodyError, UsageError
-from srfix.serde.java_ints import INT_MAX
+from srfix.serde.java_ints import INT_MAX, LONG_MAX
 
 K = TypeVar("K")
 
-_MAX_TIME: Final = 2**63 - 1
 _TIME: Final = struct.Struct(">q")
 _TIMES: Final = struct.Struct(">qq")
 _STORED: Final = struct.Struct(">qi")
@@ -57,9 +56,9 @@ class Window:
     """Distinguishes entries of a window store that keeps duplicates. None outside of stores."""
 
     def __post_init__(self) -> None:
-        _require(self.start_ms, _MAX_TIME, "start")
+        _require(self.start_ms, LONG_MAX, "start")
         if self.end_ms is not None:
-            _require(self.end_ms, _MAX_TIME, "end")
+            _require(self.end_ms, LONG_MAX, "end")
             if self.end_ms < self.start_ms:
                 raise UsageError(f"A window cannot end ({self.end_ms}) before it starts ({self.start_ms}).")
         if self.sequence_number is not None:
@@ -73,7 +72,7 @@ class Window:
         """
         if size_ms < 1:
             raise UsageError(f"A window cannot have a size of {size_ms} ms. Give its size in milliseconds, at least 1.")
-        return replace(self, end_ms=min(self.start_ms + size_ms, _MAX_TIME))
+        return replace(self, end_ms=min(self.start_ms + size_ms, LONG_MAX))
 
 
 def _require(number: object, greatest: int, what: str) -> None:

@@ -5,13 +5,12 @@ Only `wire` knows the framings: each distinct beginning is parsed there once, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from operator import itemgetter
+from collections.abc import Iterable, Sequence
 from typing import Final, cast
 
 from srfix.serde.errors import PayloadTooShortError, WireError
 from srfix.serde.subjects.names import Role
-from srfix.serde.wire import PREFIX_ID_SIZE, Frame, Headers, SchemaId, header_guid, parse
+from srfix.serde.wire import PREFIX_ID_SIZE, Frame, Headers, SchemaId, header_guid, parse, prefix_of
 
 PeekedId = SchemaId
 """A schema id that a registry can have assigned (`wire.is_schema_id`), or one of the three marks below."""
@@ -25,7 +24,6 @@ UNFRAMED: Final = SchemaId(-3)
 
 _MOST_BEGINNINGS: Final = 65_536
 _MOST_SKIPPED: Final = 31
-_beginning = cast("Callable[[bytes], bytes]", itemgetter(slice(PREFIX_ID_SIZE)))
 
 
 class SchemaIdPeek:
@@ -48,7 +46,7 @@ class SchemaIdPeek:
         peeked_ids: list[PeekedId] | None = None
         if not self._has_met_null:
             try:
-                peeked_ids = list(map(beginnings.__getitem__, map(_beginning, cast("Sequence[bytes]", payloads))))
+                peeked_ids = list(map(beginnings.__getitem__, map(prefix_of, cast("Sequence[bytes]", payloads))))
             except TypeError:  # a null cannot be sliced; if there is one, more will follow
                 self._has_met_null = True
         if peeked_ids is None:
@@ -74,8 +72,8 @@ class SchemaIdPeek:
         if self._not_now:
             self._not_now -= 1
             return None
-        beginning = _beginning(min(payloads))
-        if _beginning(max(payloads)) != beginning:
+        beginning = prefix_of(min(payloads))
+        if prefix_of(max(payloads)) != beginning:
             self._not_now, self._differed = self._differed, min(2 * self._differed + 1, _MOST_SKIPPED)
             return None
         self._differed = 0

@@ -1,6 +1,5 @@
 """Client properties for Kafka: librdkafka's names, and Java's names with the same meaning; and a client that cannot write.
 
-
 | Java | librdkafka |
 |---|---|
 | `security.protocol`, `sasl.mechanism`, `client.id`, `ssl.key.password`, … | the same name |
@@ -54,17 +53,9 @@ _REFUSED: Final = (
         "It names a Java class; leave it out.",
     ),
 )
+_OAUTHBEARER: Final = ("client.id", "client.secret", "scope", "extensions", "method", "config")
 _CREDENTIALS: Final = frozenset(
-    {
-        "sasl.username",
-        "sasl.password",
-        "sasl.oauthbearer.client.id",
-        "sasl.oauthbearer.client.secret",
-        "sasl.oauthbearer.scope",
-        "sasl.oauthbearer.extensions",
-        "sasl.oauthbearer.method",
-        "sasl.oauthbearer.config",
-    }
+    {"sasl.username", "sasl.password", *(f"sasl.oauthbearer.{part}" for part in _OAUTHBEARER)}
 )
 """The properties that `sasl.jaas.config` replaces."""
 _STANDS_FOR: Final = (
@@ -120,13 +111,11 @@ def apart(message: str) -> list[str]:
 
 
 def _refusals(properties: Mapping[str, str]) -> list[str]:
-    advices = (
-        (name, next((advice for pattern, advice in _REFUSED if pattern.fullmatch(name)), "")) for name in properties
-    )
     return [
         f"The Kafka property {shown(name)} belongs to Java, and librdkafka does not know it. {advice}"
-        for name, advice in advices
-        if advice
+        for name in properties
+        for pattern, advice in _REFUSED
+        if pattern.fullmatch(name)
     ]
 
 

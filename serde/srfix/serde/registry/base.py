@@ -200,8 +200,19 @@ class ClientBase(Closing):
     def __setstate__(self, state: tuple[TransportSettings, int]) -> None:
         self._start(*state)
 
-    def _listed(self, fetch: Callable[[int], Sequence[T]], *, key: Callable[[T], Hashable]) -> Iterator[T]:
-        settings = self._transport.settings
+    def _listed(
+        self,
+        path: str,
+        query: Query,
+        parse: Callable[[Answer], Sequence[T]],
+        key: Callable[[T], Hashable],
+        ask: Callable[..., Answer] | None = None,
+    ) -> Iterator[T]:
+        settings, request = self._transport.settings, ask or self._transport.request
+
+        def fetch(offset: int) -> Sequence[T]:
+            return parse(request("GET", path, query={**query, **({"offset": str(offset)} if offset else {})}))
+
         return paged(fetch, key=key, bounds=settings.bounds, clock=settings.clock, url=self.url)
 
     def _request_if_there(

@@ -233,7 +233,7 @@ class RegistryClient(SchemaReads):
         """
         path, query = ("/mode", self._of_the_context()) if subject is None else (path_of("mode", subject), None)
         try:
-            return _parse.mode(self._request_if_there("GET", path, query=query))
+            return _parse.text(self._request_if_there("GET", path, query=query), "mode")
         except (EndpointNotSupportedError, NoSubjectModeError, SubjectNotFoundError):  # 40401: Karapace
             return None
 
@@ -244,7 +244,7 @@ class RegistryClient(SchemaReads):
             answer = self._request_if_there("GET", path_of("mode", subject), query=_DEFAULT_TO_GLOBAL)
         except (EndpointNotSupportedError, NoSubjectModeError, SubjectNotFoundError):
             return self.mode()  # a registry that does not know the parameter
-        return _parse.mode(answer)
+        return _parse.text(answer, "mode")
 
     def contexts(self) -> tuple[str, ...] | None:
         """The contexts, including `.` (since 7.0); None if the registry has no contexts.
@@ -260,7 +260,7 @@ class RegistryClient(SchemaReads):
         """The version that the registry gives, such as `7.9.9`; None if it gives none (Karapace, Apicurio, old
         registries)."""
         try:
-            return _parse.server_version(self._request_if_there("GET", "/v1/metadata/version"))
+            return _parse.text(self._request_if_there("GET", "/v1/metadata/version"), "version")
         except EndpointNotSupportedError:
             return None
 

@@ -78,10 +78,6 @@ def subjects_of_associations(answer: Answer) -> tuple[Subject, ...]:
     return tuple(_subject_of(answer, item) for item in _objects(answer))
 
 
-def server_version(answer: Answer) -> str:
-    return _text(answer, _object(answer), "version")
-
-
 def subjects(answer: Answer) -> tuple[Subject, ...]:
     """`GET /subjects`; some registries send null for an empty list."""
     return tuple(
@@ -105,8 +101,9 @@ def removed_level(answer: Answer) -> str | None:
     return level if isinstance(level, str) else None
 
 
-def mode(answer: Answer) -> str:
-    return _text(answer, _object(answer), "mode")
+def text(answer: Answer, key: str) -> str:
+    """The text under a key of the answer's object."""
+    return _text(answer, _object(answer), key)
 
 
 def compatibility_check(answer: Answer) -> CompatibilityCheck:

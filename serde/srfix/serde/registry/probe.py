@@ -65,7 +65,7 @@ def _probe_one(
     problem: SrfixError | None = None
     asked_at, began = clock(), stopwatch()
     try:
-        version = _parse.server_version(transport.request("GET", "/v1/metadata/version"))
+        version = _parse.text(transport.request("GET", "/v1/metadata/version"), "version")
     except (RegistryAnswerError, RegistryProtocolError) as error:
         if error.status not in _NO_SUCH_PATH:
             problem = error

@@ -84,17 +84,19 @@ class SchemaReads(ClientBase):
         :raises EndpointNotSupportedError: if the registry does not list schemas (before 7.0), or lists them without
             their subjects (Apicurio). Then read subject by subject.
         """
-        query = {**flags(deleted=deleted, latestOnly=latest_only), **_searched(prefix)}
 
-        def fetch(offset: int) -> tuple[SchemaVersion, ...]:
-            answer = self._request_if_there("GET", "/schemas", query={**query, **_from(offset)})
+        def parse(answer: Answer) -> tuple[SchemaVersion, ...]:
             if _parse.lists_bare_schemas(answer):
                 raise EndpointNotSupportedError(
-                    "GET /schemas", why="it lists schemas without subject, version and id", instead=_ONE_BY_ONE
+                    "GET /schemas",
+                    why="it lists schemas without subject, version and id",
+                    instead="List the subjects, then the versions of each.",
                 )
             return _parse.schema_versions(answer)
 
-        listing = self._listed(fetch, key=lambda version: (version.subject, version.version))
+        query = {**flags(deleted=deleted, latestOnly=latest_only), **_searched(prefix)}
+        ask = self._request_if_there
+        listing = self._listed("/schemas", query, parse, lambda version: (version.subject, version.version), ask)
         first = list(islice(listing, 1))
         return (version for version in chain(first, listing) if prefix is None or has_prefix(version.subject, prefix))
 
@@ -119,11 +121,7 @@ class SchemaReads(ClientBase):
         all (`:*:a`). If the registry ignores the prefix (Karapace, Apicurio), srfix filters the subjects itself.
         """
         query = {**flags(deleted=deleted), **_searched(prefix)}
-
-        def fetch(offset: int) -> tuple[Subject, ...]:
-            return _parse.subjects(self._transport.request("GET", "/subjects", query={**query, **_from(offset)}))
-
-        listing = self._listed(fetch, key=lambda subject: subject)
+        listing = self._listed("/subjects", query, _parse.subjects, lambda subject: subject)
         return tuple(subject for subject in listing if prefix is None or has_prefix(subject, prefix))
 
     def versions(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
@@ -131,12 +129,8 @@ class SchemaReads(ClientBase):
 
         :raises SubjectNotFoundError: if there are none.
         """
-        path, query = path_of("subjects", subject, "versions"), flags(deleted=deleted)
-
-        def fetch(offset: int) -> tuple[int, ...]:
-            return _parse.versions(self._transport.request("GET", path, query={**query, **_from(offset)}))
-
-        return tuple(self._listed(fetch, key=lambda version: version))
+        path = path_of("subjects", subject, "versions")
+        return tuple(self._listed(path, flags(deleted=deleted), _parse.versions, lambda version: version))
 
     def version(self, subject: str, version: int | Literal["latest"], *, deleted: bool = False) -> SchemaVersion:
         """One version of a subject; with `deleted` it may be a soft-deleted one.
@@ -237,12 +231,5 @@ class SchemaReads(ClientBase):
         return _parse.compatibility_check(answer)
 
 
-_ONE_BY_ONE = "List the subjects, then the versions of each."
-
-
 def _searched(prefix: str | None) -> dict[str, str]:
     return {} if prefix is None else {"subjectPrefix": prefix}
-
-
-def _from(offset: int) -> dict[str, str]:
-    return {"offset": str(offset)} if offset else {}

@@ -19,17 +19,8 @@ from srfix.serde.errors import UsageError
 
 _T = TypeVar("_T")
 STORE_NAMES: Final = frozenset(
-    {
-        "ssl.truststore.certificates",
-        "ssl.truststore.location",
-        "ssl.truststore.password",
-        "ssl.truststore.type",
-        "ssl.keystore.certificate.chain",
-        "ssl.keystore.key",
-        "ssl.keystore.location",
-        "ssl.keystore.password",
-        "ssl.keystore.type",
-    }
+    {f"ssl.truststore.{part}" for part in ("certificates", "location", "password", "type")}
+    | {f"ssl.keystore.{part}" for part in ("certificate.chain", "key", "location", "password", "type")}
 )
 """Java's names, which `from_stores` converts."""
 OWN_TRUST_NAMES: Final = frozenset({"ssl.ca.location", "ssl.ca.pem"})
