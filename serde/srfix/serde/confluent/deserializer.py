@@ -4,7 +4,6 @@ for."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, cast, overload
 from uuid import UUID
 
@@ -119,10 +118,8 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
         if schema is not None:
             check_rules(schema.rule_set, Direction.READ, where="The reader schema that was passed")
             self._reader = self._codec(schema, None)
-            if shape is not None:
-                self._columns_decode(
-                    self._reader, self._reader, roles_of(shape.columns)[-1]
-                )  # this raises the errors of wrong columns now
+            if shape is not None:  # this raises the errors of wrong columns now
+                self._columns_decode(self._reader, self._reader, roles_of(shape.columns)[-1])
         self._gives_rows = from_dict is None and (shape is None or shape.into is None)
         self._asks_latest = serde_settings.metadata is not None or serde_settings.latest
         self._is_stable = self._is_by_topic and not (self._asks_latest and self._latest_may_change)
@@ -130,15 +127,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
         self._made: dict[tuple[_Identity, str | None, SchemaVersion | None, Role | None], Decode] = {}
         self._latest: dict[str, SchemaVersion] = {}
         self._writers: dict[tuple[_Identity, str | None], _Writer] = {}
-        self._remake = partial(
-            cast("Any", type(self)),
-            **({} if shape is None else shape.options),
-            **codec_options,
-            policy=policy,
-            schema_str=schema_str,
-            from_dict=from_dict,
-            conf=conf,
-        )
+        self._remember(shape, policy=policy, schema_str=schema_str, from_dict=from_dict, conf=conf)
 
     def _call(self, data: bytes | None, ctx: Context | str | None = None) -> object:  # type: ignore[override]
         """The row, or the result of `into` or `from_dict`; None for None (a tombstone).
@@ -197,7 +186,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
         made: object = value
         if self._shape is not None and self._shape.builders is not None:
             try:
-                made = self._shape.builders.of(Role.VALUE if ctx is None else self._role(ctx))(value)
+                made = self._shape.builders.of(self._role(ctx))(value)
             except DecodeError as error:
                 if ctx is None:
                     raise
@@ -240,7 +229,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
 
     _row = FramedReader._call
 
-    def _role(self, ctx: Context) -> Role:
+    def _role(self, ctx: Context | None) -> Role:
         return header_role(ctx)
 
     def _is_named_by_header(self, ctx: Context) -> bool:
@@ -275,7 +264,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
         if self._registry is None:  # JSON: there is only the reader's schema
             codec = cast("Codec", self._reader)
             if self._shape is not None:
-                return self._columns_decode(codec, None, Role.VALUE if ctx is None else self._role(ctx))
+                return self._columns_decode(codec, None, self._role(ctx))
             return codec.decoder(None)
         subject = None if ctx is None else self._strategy(ctx, None)
         writer = self._writer(self._registry, identity, subject, ctx)
@@ -286,7 +275,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
             if self._latest_may_change or subject not in self._latest:
                 self._latest[subject] = self._latest_of(self._registry, subject)
             latest = self._latest[subject]
-        role = None if self._shape is None else Role.VALUE if ctx is None else self._role(ctx)
+        role = None if self._shape is None else self._role(ctx)
         key = (identity, subject, latest, role)
         decode = self._made.get(key)
         if decode is None:

@@ -24,7 +24,7 @@ from confluent_kafka.serialization import SerializationError
 
 from srfix.serde.closing import Closing
 from srfix.serde.columns.text import parse_columns
-from srfix.serde.confluent.config import SerdeClass, SerdeSettings
+from srfix.serde.confluent.config import SerdeClass, SerdeSettings, Shape, WrittenColumns
 from srfix.serde.confluent.strategies import strategy_of
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import ColumnError, RegistryError, ResolveError, SchemaError, SrfixError, UsageError
@@ -206,6 +206,11 @@ class ConfluentSerde(Closing):
             settings, registry=self._registry, client=client, cluster_id=lambda: self._cluster_id()
         )
         self._latest_may_change: bool = getattr(self._registry, "latest_may_change", False)
+
+    def _remember(self, columns: Shape | WrittenColumns | None, **arguments: object) -> None:
+        """Keeps the arguments with which another process makes a copy."""
+        options = {} if columns is None else columns.options
+        self._remake = partial(cast("Any", type(self)), **options, **self._of_format, **arguments)
 
     @staticmethod
     def _prepare(text: str) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from uuid import UUID
 
 from confluent_kafka.serialization import Serializer
@@ -108,14 +107,7 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
         self._by_subject: dict[tuple[str, Role], _Target] = {}
         self._by_version: dict[tuple[str, Role, SchemaVersion], _Target] = {}
         self._lock = ForkLock()
-        self._remake = partial(
-            cast("Any", type(self)),
-            **({} if columns is None else columns.options),
-            **self._of_format,
-            schema_str=schema_str,
-            to_dict=to_dict,
-            conf=conf,
-        )
+        self._remember(columns, schema_str=schema_str, to_dict=to_dict, conf=conf)
 
     def _call(self, obj: object, ctx: Context | str | None = None) -> bytes | None:
         """The payload; None for None (a tombstone), without asking the registry. A dataclass's instance is written as

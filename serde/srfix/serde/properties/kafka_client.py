@@ -1,4 +1,4 @@
-"""Client properties for Kafka: librdkafka's names, and Java's names with the same meaning; and a client that cannot write.
+"""Client properties for Kafka, under librdkafka's names and Java's, and a client that cannot write.
 
 | Java | librdkafka |
 |---|---|
