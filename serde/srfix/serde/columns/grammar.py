@@ -93,21 +93,19 @@ class Parser:
     def _statement(self) -> Columns:
         """`CREATE [OR REPLACE] [SOURCE] (STREAM | TABLE) [IF NOT EXISTS] name (…) [WITH (…)] [;]`."""
         self._advance()
-        while self._keyword() in ("OR", "REPLACE", "SOURCE"):
-            self._advance()
-        if self._keyword() not in ("STREAM", "TABLE"):
+        while self._take_word("OR", "REPLACE", "SOURCE"):
+            pass
+        if not self._take_word("STREAM", "TABLE"):
             self._fail("STREAM or TABLE after CREATE")
-        self._advance()
-        while self._keyword() in ("IF", "NOT", "EXISTS"):
-            self._advance()
+        while self._take_word("IF", "NOT", "EXISTS"):
+            pass
         self._name("the name of the stream or table")
         if not self._is("("):
             self._fail(
                 "'(' and the columns; a statement without them names no columns: paste the output of DESCRIBE instead"
             )
         columns = self._in_brackets()
-        if self._keyword() == "WITH":
-            self._advance()
+        if self._take_word("WITH"):
             self._expect("(")
             while not self._is(")") and self._token.kind != "end":
                 self._advance()  # properties are not columns
@@ -151,6 +149,13 @@ class Parser:
     def _keyword(self) -> str | None:
         return declared_name(self._token.text) if self._token.kind == "word" else None
 
+    def _take_word(self, *words: str) -> str | None:
+        keyword = self._keyword()
+        if keyword not in words:
+            return None
+        self._advance()
+        return keyword
+
     # -- columns
 
     def _column(self) -> Column | None:
@@ -164,22 +169,18 @@ class Parser:
         return None if is_headers else Column(name, type_, namespace)
 
     def _headers(self) -> bool:
-        keyword = self._keyword()
-        if keyword not in ("HEADERS", "HEADER"):
-            return False
-        self._advance()
+        keyword = self._take_word("HEADERS", "HEADER")
         if keyword == "HEADER":
             self._expect("(")
             if self._token.kind != "text":
                 self._fail("the header's key, in quotes")
             self._advance()
             self._expect(")")
-        return True
+        return keyword is not None
 
     def _remarks(self) -> None:
         """Skips the words after a type in Spark's DDL, which make no difference here."""
-        while (keyword := self._keyword()) in ("NOT", "COMMENT"):
-            self._advance()
+        while keyword := self._take_word("NOT", "COMMENT"):
             if keyword == "NOT" and self._keyword() != "NULL":
                 self._fail("NULL after NOT")
             if keyword == "COMMENT" and self._token.kind not in ("text", "quoted"):
@@ -212,16 +213,10 @@ class Parser:
         return name
 
     def _namespace(self) -> Namespace:
-        keyword = self._keyword()
-        if keyword not in ("KEY", "PRIMARY"):
-            return Namespace.VALUE
-        self._advance()
-        if keyword == "KEY":
-            return Namespace.KEY
-        if self._keyword() != "KEY":
+        keyword = self._take_word("KEY", "PRIMARY")
+        if keyword == "PRIMARY" and not self._take_word("KEY"):
             self._fail("KEY after PRIMARY")
-        self._advance()
-        return Namespace.PRIMARY_KEY
+        return {None: Namespace.VALUE, "KEY": Namespace.KEY, "PRIMARY": Namespace.PRIMARY_KEY}[keyword]
 
     # -- types
 

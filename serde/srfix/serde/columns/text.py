@@ -55,6 +55,7 @@ from srfix.serde.columns.types import (
     Namespace,
     ScalarType,
     Struct,
+    type_name,
     usable_columns,
 )
 from srfix.serde.errors import ColumnError
@@ -182,10 +183,8 @@ def print_columns(columns: Columns) -> str:
 def print_type(type_: ColumnType) -> str:
     """The full text of a type: `STRUCT<A INTEGER>`. The type may nest at most 64 levels deep."""
     match type_:
-        case ScalarType():
-            return type_.value
-        case Decimal(precision, scale):
-            return f"DECIMAL({precision}, {scale})"
+        case ScalarType() | Decimal():
+            return type_name(type_)
         case Array(items):
             return f"ARRAY<{print_type(items)}>"
         case Map(values, keys):
