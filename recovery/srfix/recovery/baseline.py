@@ -29,9 +29,7 @@ _PLACES: Final = ("application", "store", "topic", "subject")
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class FindingIdentity:
-    """A finding's identity. The finding is about a store, about a topic and a subject that its reader asks, or only
-    about a subject.
-    """
+    """What a finding is about: a store, a topic and a subject that its reader asks, or only a subject."""
 
     code: str
     """Empty if the catalogue has no code for the finding."""
@@ -40,7 +38,6 @@ class FindingIdentity:
     topic: str = ""
     """The topic, for a finding of `srfix check`; empty for a finding about a store."""
     subject: str = ""
-    """Empty for a finding about a store."""
     role: Role
 
     def __str__(self) -> str:
@@ -50,16 +47,12 @@ class FindingIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """The findings that are known, each with how bad it was then."""
-
     findings: Mapping[FindingIdentity, Severity]
     path: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """The findings of a run, compared with a baseline."""
-
     known: tuple[FindingIdentity, ...] = ()
     worse: tuple[tuple[FindingIdentity, Severity, Severity], ...] = ()
     """Findings that have become worse, with the severity then and now; they count as new."""

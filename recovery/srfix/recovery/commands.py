@@ -89,10 +89,7 @@ _OPTIONS_END: Final = "--"
 
 
 def shell_words(*arguments: str) -> str:
-    """Arguments as a POSIX shell takes them: a name with a space or a quote stays one argument.
-
-    Only this function quotes: every command that is printed, and every part of one, comes from here.
-    """
+    """Arguments as a POSIX shell takes them. Only this function quotes: every printed command comes from here."""
     words: list[str] = []
     number = 0
     for argument in arguments:
@@ -150,10 +147,7 @@ class GivenOption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandLine:
-    """The options that a person gave on the command line, for the commands that srfix prints.
-
-    Options from the environment and the configuration file are left out, because they hold for the next command too.
-    """
+    """The options given on the command line. Those of the environment and the file hold for the next command too."""
 
     options: tuple[GivenOption, ...] = ()
     """The options to repeat, without those that hold a secret."""
@@ -170,9 +164,7 @@ class CommandLine:
         )
 
     def command(self, command: str, *arguments: str) -> str:
-        """A command line that runs as it is: the given options that this command knows, then these arguments. An option
-        among the arguments replaces a given one, unless it may be repeated.
-        """
+        """The given options that the command knows, then these arguments, which replace those not repeatable."""
         pairs = list(_options_among(arguments))
         own = {name for name, _value in pairs} - _REPEATABLE
         options = KNOWN_OPTIONS.get(command, frozenset()) - own

@@ -26,9 +26,7 @@ Sha256: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"pattern": "^
 class Part(msgspec.Struct):
     @classmethod
     def of(cls, *values: object, **more: object) -> Self:
-        """Makes the struct from attributes with the names of its fields: from `more`, else from the first value that
-        has the attribute.
-        """
+        """Makes the struct from attributes with its fields' names: of `more`, else of the first value that has one."""
         return msgspec.convert(_Beside(values, more), cls, from_attributes=True)
 
 
@@ -36,7 +34,6 @@ class Document(Part, tag_field="schema"):
     """A document; its tag is its full name, `srfix.NAME/VERSION`."""
 
     def to_json(self) -> dict[str, Json]:
-        """The document as it is printed."""
         return cast("dict[str, Json]", json_of(self))
 
 

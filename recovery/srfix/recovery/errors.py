@@ -4,11 +4,13 @@ SrfixError
 ├── PlanError                   a plan or journal that cannot be used
 │   ├── AppliedInPartError      a repair that stopped after its first write
 │   └── RolledBackInPartError   a rollback that stopped after its first write
-├── StateDirectoryError a file of a state directory that is not as Kafka Streams writes it │ ├── FormatError bytes of a
-store that do not have the format of their kind │ ├── LibraryMissingError rocksdict is not installed │ ├──
-NotPermittedError this user may not read it, so nothing is known of it │ └── RowsUnreadableError rows that a new state
-directory could not take over ├── TopologyError a text that is not a printed topology └── KsqldbError ksqlDB could not
-be asked, or answered something else
+├── StateDirectoryError         a file of a state directory that is not as Kafka Streams writes it
+│   ├── FormatError             bytes of a store that do not have the format of their kind
+│   ├── LibraryMissingError     rocksdict is not installed
+│   ├── NotPermittedError       this user may not read it, so nothing is known of it
+│   └── RowsUnreadableError     rows that a new state directory could not take over
+├── TopologyError               a text that is not a printed topology
+└── KsqldbError                 ksqlDB could not be asked, or answered something else
 """
 
 from __future__ import annotations

@@ -56,9 +56,7 @@ class Observation:
     kind: str
     """`reader`, `streams-version`, `group-state` or `isolation`."""
     says: str
-    """The value that it points to: a reader in the spelling of `--reader`, versions, a group's state, or an isolation
-    level.
-    """
+    """The value that it points to: a reader as in `--reader`, versions, a group's state, an isolation level."""
     weight: Weight
     detail: str
 
@@ -92,9 +90,7 @@ class IdAtFault:
     partitions: tuple[PartitionAtFault, ...] = ()
     """By ascending number."""
     is_partial: bool = False
-    """True if the topic was not read to its end: all numbers cover only the records that were read, and there may be
-    more.
-    """
+    """True if the topic was not read to its end: all numbers cover only the records that were read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +208,6 @@ def is_conclusive(evidence: Iterable[Evidence], topic: Topic) -> bool:
 
 
 def finding_order(finding: Finding) -> tuple[int, str, str, str, str, str]:
-    """The sort key of findings: worst first, then by application, store, role, code, subject."""
     return (
         finding.severity.rank,
         finding.application,
@@ -224,7 +219,6 @@ def finding_order(finding: Finding) -> tuple[int, str, str, str, str, str]:
 
 
 def evidence_order(evidence: Evidence) -> tuple[bool, int, str, str, str]:
-    """The sort key of evidence: evidence in favour first, then by weight, kind, topic."""
     return evidence.against, _WEIGHT[evidence.weight], evidence.kind, evidence.topic or "", evidence.detail
 
 
@@ -264,7 +258,6 @@ def _finding_html(finding: Finding) -> str:
 
 
 def _diagnosis_html(diagnosis: Diagnosis) -> str:
-    """All findings as a table, and what was not looked at."""
     if diagnosis.is_inconclusive:
         verdict = "Nothing was found, but something that could hide a finding was not looked at."
     elif diagnosis.findings:

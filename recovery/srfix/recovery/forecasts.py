@@ -55,13 +55,11 @@ class Foretold:
     application: str = ""
     """Empty if it concerns a subject and no application."""
     store: str = ""
-    """Empty in the same case."""
     role: Role
     subject: Subject
     """The subject that will be asked, or that refuses."""
     topic: Topic | None
     schema_ids: tuple[SchemaId, ...] = ()
-    """The ids at fault, as far as they are known, ascending."""
     explanation: str
     first: tuple[str, ...] = ()
 

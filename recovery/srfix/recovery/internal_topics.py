@@ -43,9 +43,7 @@ class InternalTopic:
     application: str
     """The `application.id` (or other prefix) for which the name was parsed."""
     name: str
-    """The part between the application and the suffix; without a suffix (an unnamed foreign-key join, a pseudo-topic),
-    all that follows the application.
-    """
+    """The part between application and suffix; for an unnamed join and a pseudo-topic, all after the application."""
     store: str | None
     """The state store, for a `CHANGELOG`; None for the other kinds."""
 
@@ -158,10 +156,7 @@ def parse(topic: str, *, application: str) -> InternalTopic | None:
 
 
 def application_prefixes(topic: str) -> tuple[str, ...]:
-    """Every application that an internal topic's name allows, longest first; empty for other topics.
-
-    For each of them `parse(topic, application=…)` succeeds.
-    """
+    """Every application that an internal topic's name allows (`parse` succeeds for it), longest first."""
     return tuple(
         topic[:end]
         for end in range(len(topic) - 1, 0, -1)
@@ -170,10 +165,7 @@ def application_prefixes(topic: str) -> tuple[str, ...]:
 
 
 def record_name_subject(subject: str) -> Topic | None:
-    """The internal topic in a TopicRecordNameStrategy subject, `<topic>-<record full name>`.
-
-    None for other subjects. A record's full name never contains `-`, so the last one separates.
-    """
+    """The internal topic in a TopicRecordNameStrategy subject, `<topic>-<record full name>`; full names hold no `-`."""
     topic, dash, _record = subject.rpartition("-")
     if not dash or split_subject(subject) is not None or recognise(topic) is None:
         return None
@@ -181,18 +173,13 @@ def record_name_subject(subject: str) -> Topic | None:
 
 
 def is_internal(topic: str) -> bool:
-    """True for a topic that brokers and registries keep for themselves: no store is restored from it.
-
-    This does not include changelogs and other Streams topics (`recognise`), because a user's topic may look like one.
-    """
+    """True for topics of brokers and registries; not for Streams topics, because a user's topic may look like one."""
     return topic.startswith("__") or topic == "_schemas"
 
 
 def automatic_store_source(store: str) -> Topic | None:
     """The topic in the automatic store name of an unnamed `table(topic)` or `globalTable(topic)`,
-    `<topic>-STATE-STORE-<10 digits>` (`InternalStreamsBuilder.newStoreName`).
-
-    None for other names, and for the stores of operators (`KSTREAM-AGGREGATE-STATE-STORE-…`): their names contain no
+    `<topic>-STATE-STORE-<10 digits>` (`InternalStreamsBuilder.newStoreName`). The names of operators' stores contain no
     topic, whatever comes before.
     """
     match = _AUTOMATIC_STORE.fullmatch(store)
@@ -200,9 +187,8 @@ def automatic_store_source(store: str) -> Topic | None:
 
 
 def operator_behind(topic: str) -> str | None:
-    """The operator, in words, to whose store a changelog's name belongs, if that store is not the table of one topic.
-    Such a store has a changelog of its own, or none, and is never restored from a source topic. None for all other
-    names. The end of the name decides, so the application does not matter.
+    """The operator, in words, whose store a changelog belongs to, by the end of its name: such a store never restores
+    from a source topic. None for all other names.
     """
     name = topic.removesuffix(CHANGELOG_SUFFIX)
     return next((what for pattern, what in _OPERATORS_STORES if name != topic and pattern.fullmatch(name)), None)
@@ -218,9 +204,7 @@ def is_in_own_format(changelog: str) -> bool:
 
 
 def join_store(name: str) -> JoinStore | None:
-    """What a store of that name holds for a join; None for all other names. A person may have given such a name to
-    another store.
-    """
+    """What a store of that name holds for a join, unless a person has chosen the name; None for all other names."""
     return next((kind for kind, names in _NAMES_OF_JOINS.items() if names.fullmatch(name)), None)
 
 
@@ -232,9 +216,7 @@ def registration_topic(pseudo: str) -> Topic | None:
 
 
 def generated_owner(topic: str) -> str | None:
-    """The application in an internal topic's name, if Kafka Streams or ksqlDB has generated everything after it. None
-    for names in which a person chose a part, because they can be split in several ways.
-    """
+    """The application in an internal topic's name, if all behind it is generated: else a person chose a part."""
     query = ksqldb_query(topic)
     if query is not None:
         return query.application
@@ -243,10 +225,7 @@ def generated_owner(topic: str) -> str | None:
 
 
 def ksqldb_query(name: str) -> KsqldbQuery | None:
-    """The query of a ksqlDB application id, or of a topic or subject that starts with such an id.
-
-    None for other names. A query id holds letters, digits and `_` only, so the id ends at the next `-`.
-    """
+    """The query of a ksqlDB application id, or of a name that starts with one. A query id ends at the next `-`."""
     for pattern in _KSQLDB_QUERIES:
         match = pattern.match(name)
         if match is not None:

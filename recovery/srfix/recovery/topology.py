@@ -63,7 +63,6 @@ class Subtopology:
     is_global: bool = False
     """True for a global store, which has no tasks."""
     nodes: tuple[Node, ...] = ()
-    """Its nodes, in the order of the text."""
 
     def source_of(self, processor: Processor) -> SourceNode | None:
         """The one node before a processor, if it is a source; None if it is another node, or if there are several."""

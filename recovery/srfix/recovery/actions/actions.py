@@ -42,7 +42,6 @@ class SetCompatibility(_SubjectAction):
     kind: ClassVar[str] = "set-compatibility"
     level: str
     previous: Mapping[str, Json] | None
-    """The subject's own configuration before; None if it has none."""
     inherited: Mapping[str, Json] = field(default_factory=dict)
     """The inherited fields that are in force, except the level, by their REST names. A configuration of the subject's
     own would hide them, and without `normalize` or default metadata the same text can get another id.
@@ -61,13 +60,9 @@ class Register(_SubjectAction):
     holders: tuple[Subject, ...]
     """Other subjects that hold the schema. As long as one of them does, an undo does not lose the id."""
     exact: bool = False
-    """True if the request names the id. This needs the mode IMPORT, in which the registry gives no other id, inherits
-    no metadata and checks no compatibility.
-    """
+    """True if the request names the id, in mode IMPORT: no other id, no inherited metadata, no compatibility check."""
     any_id: bool = False
-    """True if any id of this content will do: nobody can know the registry's id in advance, and the failing reader asks
-    by content. srfix looks the registered schema up in the same way.
-    """
+    """True if any id of this content will do: nobody can know it in advance, and the failing reader asks by content."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +77,7 @@ class SoftDelete(_SubjectAction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteVersion(_SubjectAction):
-    """Soft-deletes a version that is older than the repair. Its id stays readable, and its text gets that id again if
-    it is registered again.
-    """
+    """Soft-deletes a version older than the repair. Its id stays readable, and its text gets that id again."""
 
     kind: ClassVar[str] = "delete-version"
     version: int
@@ -100,7 +93,6 @@ class RestoreCompatibility(_SubjectAction):
 
     kind: ClassVar[str] = "restore-compatibility"
     previous: Mapping[str, Json] | None
-    """The configuration to put back; None if there was none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +106,6 @@ class SetMode(_SubjectAction):
     kind: ClassVar[str] = "set-mode"
     mode: str
     previous: str | None
-    """The subject's own mode before; None if it has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +114,6 @@ class RestoreMode(_SubjectAction):
 
     kind: ClassVar[str] = "restore-mode"
     previous: str | None
-    """The mode to put back; None if there was none."""
 
 
 Action: TypeAlias = (
@@ -188,9 +178,7 @@ def _register_any_id(action: Register, registry: Registry, now: SubjectState) ->
 
 
 def as_it_came(action: Action, before: SubjectState, now: SubjectState, registry: Registry) -> Action:
-    """The action; a registration that accepts any id has the registry's id. srfix finds its own version by content, as
-    the failing reader does, because others may have registered theirs meanwhile.
-    """
+    """The action, with the registry's id if any will do: its version is found by content, as the reader finds it."""
     if not (isinstance(action, Register) and action.any_id):
         return action
     answer = held_version(registry, action.subject, action.schema)
@@ -218,9 +206,7 @@ def soft_delete(registry: Registry, subject: Subject, version: int) -> None:
 
 
 def restore_mode(registry: Registry, subject: Subject, previous: str | None) -> None:
-    """Puts a mode back: DELETE where there was none, else the mode. It is no error if another instance has already done
-    it.
-    """
+    """Puts a mode back: DELETE where there was none, else the mode. Another instance may have done it already."""
     if previous is None:
         with suppress(SubjectNotFoundError, NoSubjectModeError):
             registry.delete_mode(subject)
@@ -229,9 +215,7 @@ def restore_mode(registry: Registry, subject: Subject, previous: str | None) -> 
 
 
 def restore_config(registry: Registry, subject: Subject, previous: Mapping[str, Json] | None) -> None:
-    """Puts a configuration back: DELETE where there was none, else PUT with all its fields. It is no error if another
-    instance has already deleted it.
-    """
+    """Puts a configuration back: DELETE where there was none, else PUT. Another instance may have done it already."""
     if previous is None:
         with suppress(SubjectNotFoundError, NoSubjectCompatibilityError):
             registry.delete_config(subject)
@@ -327,9 +311,7 @@ def added_versions(before: SubjectState, now: SubjectState) -> tuple[VersionStat
 
 
 def _new_version(before: SubjectState, now: SubjectState) -> VersionState | None:
-    """The one version that `now` has in addition to `before`; None if they differ in any other way, or not at all. In a
-    registry whose look-ups do not find a soft-deleted version, it replaces such a version with the same id.
-    """
+    """The one added version, perhaps in place of a soft-deleted one of its id, where look-ups miss those; else None."""
     added = [version for version in now.versions if version not in before.versions]
     lost = [version for version in before.versions if version not in now.versions]
     if len(added) != 1 or any(not version.deleted or version.schema_id != added[0].schema_id for version in lost):

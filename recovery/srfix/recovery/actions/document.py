@@ -151,7 +151,6 @@ class ActionPart(Part, kw_only=True):
 
 
 def action_part(action: Action) -> ActionPart:
-    """The action as a plan shows it: what it does, the states that it expects and leaves, and its undo."""
     return ActionPart.of(
         step=action.step,
         kind=action.kind,

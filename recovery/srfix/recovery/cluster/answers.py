@@ -14,19 +14,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """The offset that a group has committed for one partition."""
-
     offset: int
     metadata: str
-    """The metadata beside the offset: Kafka Streams writes none up to 2.3, and base64 from 2.4 on. The end of the
-    metadata is not known, because bytes from the client library's memory may follow it.
-    """
+    """Kafka Streams writes none up to 2.3, base64 from 2.4 on. Bytes of the library's memory may follow its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicConfigs:
-    """The configuration of one topic."""
-
     topic: Topic
     values: Mapping[str, str] | None
     """Name → value, with inherited values; None if the configuration could not be read."""
@@ -42,15 +36,11 @@ class TopicConfigs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupState:
-    """A consumer group as its coordinator sees it."""
-
     group: str
     state: str | None
     """`Stable`, `Empty`, `PreparingRebalance`, `Dead`, …; None if srfix could not ask."""
     members: int | None
-    """How many members the group has; None if srfix could not ask."""
     problem: str | None
-    """Why srfix could not ask, with the ACL to ask for if it is missing; None if it could."""
     assignor: str = ""
     """The assignor that its members agreed on, `stream` for Kafka Streams; empty if there is none."""
     client_ids: tuple[str, ...] = ()
@@ -58,9 +48,7 @@ class GroupState:
 
 
 def refusal(error: KafkaError, *, acl: str) -> str:
-    """Why a question was not answered, in words; `acl` is the access right that the question needs, such as
-    `DescribeConfigs on topic 'users'`.
-    """
+    """Why a question was not answered, in words; `acl` is the right that it needs: `Describe on group 'users'`."""
     from confluent_kafka import KafkaError
 
     denied = (

@@ -197,9 +197,7 @@ class Cluster:
         )
 
     def streams_members(self, group: str, *, timeout_s: float = 5.0) -> StreamsMembers:
-        """The instances of a Kafka Streams application, with their tasks. What the cluster refuses is a problem in the answer,
-        not an error.
-        """
+        """The instances of a Kafka Streams application, with their tasks. A refusal is a problem in the answer."""
         return streams_members(self._open_admin(), group, timeout_s=timeout_s)
 
     def topic_configs(self, topics: Iterable[str], *, timeout_s: float = 5.0) -> Mapping[Topic, TopicConfigs]:
@@ -320,9 +318,7 @@ class Cluster:
         self._admin = None
 
     def _require(self, topic: str, partitions: Sequence[int]) -> None:
-        """Asks for a new listing only if the last one lacks one of the topics, because a listing of thousands of topics
-        is slow.
-        """
+        """Asks for a new listing only if the last one lacks the topic: a listing of thousands of topics is slow."""
         count = self._listed.get(Topic(topic))
         if count is None or not all(0 <= partition < count for partition in partitions):
             count = self.topics().get(Topic(topic))

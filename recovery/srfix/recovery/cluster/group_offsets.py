@@ -31,8 +31,6 @@ _Pending: TypeAlias = "tuple[str, Future[ConsumerGroupTopicPartitions]]"
 
 
 class GroupOffsets:
-    """Asks one cluster, and remembers how its brokers answer."""
-
     def __init__(self, client: ReadOnlyClient, timeout_s: float) -> None:
         self._client = client
         self._timeout_s = timeout_s
@@ -41,9 +39,7 @@ class GroupOffsets:
     def of(
         self, admin: AdminClient, groups: Iterable[str], partitions: Iterable[tuple[str, int]]
     ) -> dict[str, dict[Where, Commit] | ClusterError]:
-        """The offsets that each group has committed for these partitions; an error for a group that may not or cannot
-        be asked.
-        """
+        """The offsets that each group has committed for these partitions; an error for a group that cannot be asked."""
         names = tuple(dict.fromkeys(groups))
         wanted = {(Topic(topic), partition): None for topic, partition in partitions}
         if not wanted:

@@ -107,10 +107,8 @@ def _consume(
 def read_places(
     client: ReadOnlyClient, consumer: Consumer, topic: str, places: Iterable[tuple[int, int]], *, timeout_s: float
 ) -> Iterator[tuple[tuple[int, int], RawRecord | None]]:
-    """The records at (partition, offset), in no order; None where the broker has none (any more).
-
-    It asks for one record of every partition at a time, so many partitions take no longer than one. The consumer
-    fetches little, reports the ends of partitions, and does not reset offsets; an answer must arrive every `timeout_s`.
+    """The records at (partition, offset), in no order; None where the broker has none (any more). One of every
+    partition is asked for at a time. The consumer reports the ends of partitions, and does not reset offsets.
     """
     waiting: defaultdict[int, deque[int]] = defaultdict(deque)
     for partition, offset in dict.fromkeys(places):

@@ -18,7 +18,6 @@ from srfix.serde.properties.kafka_client import ReadOnlyClient
 class RecordRange:
     topic: str
     partition: int | None = None
-    """The partition; None for all of them."""
     from_offset: int | None = None
     """The first offset, inclusive; None for the start of each log."""
     last: bool = False
@@ -26,10 +25,8 @@ class RecordRange:
 
 
 def read_records(config: Mapping[str, str], wanted: RecordRange, *, timeout_s: float = 15.0) -> Iterator[RawRecord]:
-    """The records up to the ends that the logs have when the reading begins, by partition and offset.
-
-    Records of open and aborted transactions are among them (read_uncommitted). The newest ones are those with the highest
-    timestamps, and at most `max_records` offsets from the end of their partition.
+    """The records up to the ends that the logs have at first, by partition and offset (read_uncommitted). The newest
+    ones are those with the highest timestamps, and at most `max_records` offsets from the end of their partition.
     """
     with Cluster(config, timeout_s=timeout_s) as cluster:
         partitions = partitions_of(cluster, wanted.topic)

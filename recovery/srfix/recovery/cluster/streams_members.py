@@ -50,7 +50,6 @@ class HostPartitions(NamedTuple):
     """The partitions that one host holds, as `KafkaStreams.queryMetadataForKey` would say."""
 
     active: tuple[tuple[Topic, int], ...]
-    """The partitions of the input topics of its active tasks, sorted."""
     standby: tuple[tuple[Topic, int], ...]
     """The partitions of its standby tasks, sorted; empty before version 6."""
 
@@ -58,11 +57,9 @@ class HostPartitions(NamedTuple):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignedTasks:
     version: int
-    """The version of the format, 1 to 11."""
     active: tuple[str, ...]
     """Its active tasks, sorted, as the state directory names them: `3_0`, `orders__3_0`."""
     standby: tuple[str, ...]
-    """Its standby tasks, sorted."""
     hosts: Mapping[str, HostPartitions] = field(default_factory=dict)
     """The partitions per `application.server`, for the whole application; empty if this is not set."""
 
@@ -81,11 +78,8 @@ class Subscription(NamedTuple):
     """What a member said when it joined (`SubscriptionInfo`)."""
 
     latest: int
-    """The latest version of this format that the member knows, 1 to 11 or later: it shows which Kafka Streams the
-    member runs.
-    """
+    """The latest version of this format that the member knows, 1 to 11 or later: it shows its Kafka Streams."""
     endpoint: str | None
-    """Its `application.server`; None if this is not set."""
 
 
 def decode_subscription(stored: bytes) -> Subscription:
@@ -214,15 +208,10 @@ class StreamsMember:
     client_id: str
     """The name that Kafka Streams gives its consumer: `<client.id>-StreamThread-<n>-consumer`."""
     address: str
-    """Its address as the broker sees it, such as `10.0.0.7`."""
     endpoint: str | None
-    """Its `application.server`; None if this is not set."""
     subscription: int
-    """The latest version of `SubscriptionInfo` that it knows."""
     active: tuple[str, ...]
-    """Its active tasks, as the state directory names them; sorted."""
     standby: tuple[str, ...]
-    """Its standby tasks, sorted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,13 +220,10 @@ class StreamsMembers:
     members: tuple[StreamsMember, ...]
     """Sorted by client id; empty if there is a problem."""
     problem: str | None
-    """Why the members are not known, in a clause; None if they are known."""
 
 
 def streams_members(admin: AdminClient, group: str, *, timeout_s: float) -> StreamsMembers:
-    """Asks the group's coordinator. A refusal, or an answer in another format, becomes a problem in the answer, not an
-    error.
-    """
+    """Asks the group's coordinator. A refusal, or an answer in another format, is a problem in the answer."""
     from confluent_kafka import KafkaException
 
     try:

@@ -84,9 +84,7 @@ def read_answer(document: Json, *, origin: str) -> KsqldbAnswers:
 
 
 def merge(first: KsqldbAnswers, second: KsqldbAnswers) -> KsqldbAnswers:
-    """Both together, with the first one's origin. If both describe a thing, their facts are merged, and the second one
-    wins.
-    """
+    """Both together, with the first one's origin; where both describe a thing, the second one wins."""
     queries = {query.query_id: query for query in first.queries}
     for query in second.queries:
         queries[query.query_id] = _joined(queries.get(query.query_id), query)
@@ -178,19 +176,15 @@ def _texts(fields: Mapping[str, Json], name: str) -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryOnServer:
-    """The part of one query that one server holds."""
-
     active_stores: tuple[str, ...] = ()
     active_partitions: tuple[tuple[Topic, int], ...] = ()
     standby_stores: tuple[str, ...] = ()
     standby_partitions: tuple[tuple[Topic, int], ...] = ()
 
     def is_active(self, store: str, partition: int) -> bool:
-        """True if it has the store, and an active task of that partition."""
         return store in self.active_stores and any(number == partition for _topic, number in self.active_partitions)
 
     def is_standby(self, store: str, partition: int) -> bool:
-        """True if it has the store as a standby, and a standby task of that partition."""
         return store in self.standby_stores and any(number == partition for _topic, number in self.standby_partitions)
 
 
@@ -201,11 +195,9 @@ class ServerStatus:
     is_alive: bool | None
     """As the asked server knows by heartbeats; None if it does not say."""
     queries: Mapping[str, QueryOnServer]
-    """By the query's id."""
 
 
 def read_cluster_status(document: Json, *, origin: str) -> tuple[ServerStatus, ...]:
-    """The servers in an answer of `/clusterStatus`, by name."""
     hosts = document.get("clusterStatus") if isinstance(document, dict) else None
     if not isinstance(hosts, dict):
         raise KsqldbError(f"{origin}/clusterStatus answered something else. Check that this is ksqlDB.")
@@ -240,7 +232,6 @@ def _partitions(entries: Json) -> Iterator[tuple[Topic, int]]:
 
 
 def parse_saved_answers(text: str, *, origin: str) -> KsqldbAnswers:
-    """The answers in a saved file."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if text.lstrip()[:1] in ("{", "["):
         return parse_json_answers(text, origin=origin)

@@ -93,10 +93,7 @@ class KsqldbClient(AbstractContextManager["KsqldbClient"]):
             session.close()
 
     def survey(self) -> KsqldbAnswers:
-        """Version, queries with their topologies, and the tables and streams that they read.
-
-        A refusal, or an answer that comes too late, becomes a problem in the answer; srfix still asks for the rest.
-        """
+        """Version, queries, and the tables and streams that they read. A refusal, or a late answer, is a problem."""
         ends = self._clock() + self._deadline_s
         answers = read_answer(self._send("GET", "/info"), origin=self.url)
         if answers.server is None:

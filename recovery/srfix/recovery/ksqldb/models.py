@@ -45,7 +45,6 @@ class QueryDescription:
     """A query (EXPLAIN, SHOW QUERIES EXTENDED)."""
 
     query_id: str
-    """Its id, such as `CSAS_J_0`."""
     state: str | None = None
     """`RUNNING`, `ERROR`, `UNRESPONSIVE`, …; None if the answer does not say it."""
     sources: tuple[str, ...] = ()
@@ -60,19 +59,14 @@ class KsqldbAnswers:
     """The URL without secrets, or the file."""
     server: ServerInfo | None = None
     queries: tuple[QueryDescription, ...] = ()
-    """By id."""
     sources: tuple[SourceDescription, ...] = ()
-    """By name."""
     problems: tuple[str, ...] = ()
 
     def source(self, name: str) -> SourceDescription | None:
         return next((source for source in self.sources if source.name == name), None)
 
     def application_of(self, query: QueryDescription) -> str | None:
-        """The query's application.id; None if neither its group nor the service id is known.
-
-        `_confluent-ksql-` + service id + `query_` + query id, with the default `ksql.persistent.prefix`.
-        """
+        """Its group, else `_confluent-ksql-<service id>query_<query id>` (the default `ksql.persistent.prefix`)."""
         if query.consumer_group is not None:
             return query.consumer_group
         if self.server is None or self.server.service_id is None:
@@ -100,10 +94,7 @@ class KsqldbAnswers:
 
 
 def is_at_least(version: str, *, ksqldb: tuple[int, int, int], platform: tuple[int, int, int]) -> bool | None:
-    """True if a server of that version is at least ksqlDB `ksqldb`, or built for Confluent Platform `platform` or later.
-
-    None if the text is no version.
-    """
+    """True if at least ksqlDB `ksqldb`, or built for Confluent Platform `platform` or later; None for no version."""
     match = _VERSION.match(version)
     if match is None:
         return None

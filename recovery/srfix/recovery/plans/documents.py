@@ -17,8 +17,6 @@ from srfix.serde.schemas.models import Json
 
 
 class Step(Protocol):
-    """One write of a plan."""
-
     @property
     def step(self) -> int: ...
 
@@ -58,9 +56,7 @@ class PlanFiles(Generic[PlanT]):
     document: Callable[[PlanT], dict[str, Json]]
     """The plan's document, digest included."""
     read: Callable[[dict[str, Json], str], PlanT]
-    """The plan of an unedited document. It also gets a description of the document, for messages. It raises
-    `PlanError`, or KeyError, TypeError, ValueError and AttributeError if something is missing or has another form.
-    """
+    """The plan of an unedited document, with words for messages. Raises PlanError, or what an odd field raises."""
 
     def is_at(self, path: Path) -> bool:
         """True if a file calls itself such a plan, of any version."""

@@ -1,6 +1,4 @@
-"""The contents of a journal: its first line begins a plan, the others record in order which steps were done and
-undone.
-"""
+"""The contents of a journal: its first line begins a plan, the others record which steps were done and undone."""
 
 from __future__ import annotations
 
@@ -88,8 +86,6 @@ AfterT = TypeVar("AfterT")
 
 @dataclass(slots=True, kw_only=True)
 class JournalState(ABC, Generic[StepT, BeforeT, AfterT]):
-    """The events in a journal."""
-
     plan: AnyPlan[StepT]
     actions: dict[int, StepT] = field(init=False)
     before: dict[int, BeforeT] = field(default_factory=dict)
@@ -105,7 +101,6 @@ class JournalState(ABC, Generic[StepT, BeforeT, AfterT]):
     """True if the step in flight was refused: then somebody else has caused a state that looks like its outcome."""
     rolling_back: bool = False
     undone: set[int] = field(default_factory=set)
-    """The steps that a rollback has finished."""
     rolled_back: bool = False
 
     def __post_init__(self) -> None:
@@ -172,9 +167,7 @@ class JournalState(ABC, Generic[StepT, BeforeT, AfterT]):
         """Records that the step in flight was done; False if the step does not leave this state."""
 
     def _take_other(self, _document: Mapping[str, Json]) -> bool:
-        """Records an event that only this kind of plan has; True for an event of a later version, which changes nothing
-        here.
-        """
+        """Records an event of this kind of plan; True for an event of a later version, which changes nothing here."""
         return True
 
 
@@ -198,7 +191,6 @@ class JournalFiles(Generic[PlanT, StateT]):
     def open(
         self, path: Path, clock: Callable[[], str], *, create: bool = True
     ) -> AbstractContextManager[tuple[Journal, StateT | None]]:
-        """Opens or creates a journal, locks it, and reads its events, as `open_journal` does."""
         return open_journal(path, clock, self.replay, create=create)
 
     def read(self, path: Path) -> StateT:

@@ -33,7 +33,6 @@ StateT = TypeVar("StateT")
 
 
 def default_journal_path(plan_path: Path) -> Path:
-    """Beside the plan: `<plan>.journal.jsonl`."""
     return plan_path.with_name(plan_path.name + ".journal.jsonl")
 
 
@@ -54,10 +53,7 @@ class Journal:
         return not self._length
 
     def write(self, event: str, **details: Json) -> None:
-        """Appends one line and syncs it: when this returns, the line survives a power cut.
-
-        A piece of a line after the last whole line, which a crash or a full disk has left, is cut off first.
-        """
+        """Appends a line and syncs it: it survives a power cut. A piece of a line that a crash left is cut off."""
         document = {"event": event, "at": self._clock(), **details}
         line = chained(json.dumps(document, ensure_ascii=False, sort_keys=True).encode(), self._last)
         left = memoryview(line + b"\n")
@@ -78,7 +74,6 @@ class Journal:
         self.write("begun", by=_this_process(), schema=schema, digest=digest, plan=plan, **more)
 
     def resumed(self) -> None:
-        """Another process goes on."""
         self.write("resumed", by=_this_process())
 
 
@@ -86,9 +81,8 @@ class Journal:
 def open_journal(
     path: Path, clock: Callable[[], str], replayed: Callable[[Path, bytes], StateT], *, create: bool = True
 ) -> Iterator[tuple[Journal, StateT | None]]:
-    """Opens or creates a journal, locks it, and reads its events. Nothing is cut or written before it is recognised. A
-    file that holds only the beginning of a first line (a crash cut it off; nothing was begun) is renamed. `replayed`
-    reads the whole lines of such a journal; it gets the path for its messages.
+    """Opens or creates a journal, locks it, and reads its events by `replayed`. Nothing is cut or written before it is
+    recognised. A file with only the beginning of a first line (a crash cut it off; nothing was begun) is renamed.
     """
     stream, is_ours = _open_locked(path, create=create)
     aside = None
@@ -200,9 +194,7 @@ def _this_process() -> Json:
 
 
 def _holder(path: Path) -> str:
-    """The last writer of a locked journal, for a message. A run names itself in the line with which it begins or
-    continues.
-    """
+    """The last writer of a locked journal, for a message: the lines with which a run begins or continues name it."""
     holder = "another srfix"
     try:
         content = read_file(path, most_bytes=bounds.MOST_JOURNAL_BYTES)
@@ -355,12 +347,10 @@ def _is_chained(path: Path, number: int, line: bytes, previous: bytes) -> bool:
 
 
 def unreadable(path: Path, number: int) -> PlanError:
-    """The error for a line that srfix does not understand."""
     return PlanError(f"Line {number} of the journal {path} cannot be read. {_ADVICE}")
 
 
 def does_not_follow(path: Path, number: int) -> PlanError:
-    """The error for a line that cannot be at its place."""
     return PlanError(
         f"Line {number} of the journal {path} does not fit the line before it: a line is missing, duplicated, changed or "
         f"in the wrong place. {_ADVICE}"

@@ -1,6 +1,4 @@
-"""Carries out a plan, and undoes it from its journal: every step is in the journal, and a killed run continues where it
-stopped.
-"""
+"""Carries out a plan, and undoes it from its journal; a killed run continues where it stopped."""
 
 from __future__ import annotations
 
@@ -41,13 +39,11 @@ class LeftForLater:
 
 
 RunEvent = AlreadyApplied | JournalSetAside | LeftForLater
-"""The results of a run besides its steps, for every kind of plan."""
 
 
 class CarryingOut(ABC, Generic[PlanT, StateT, StepT, EventT]):
-    """A run that carries out a plan, or a part of it. Each kind of plan defines what it expects and what a step does.
-    Before the first write, the journal exists, is locked and carries the plan, and srfix has compared all that the plan
-    expects.
+    """A run that carries out a plan, or a part of it. Before the first write, the journal exists, is locked and carries
+    the plan, and srfix has compared all that the plan expects.
     """
 
     journals: JournalFiles[PlanT, StateT]
@@ -63,9 +59,7 @@ class CarryingOut(ABC, Generic[PlanT, StateT, StepT, EventT]):
         self.part = plan if part is None else part
 
     def events(self, journal_path: Path, clock: Callable[[], str]) -> Iterator[EventT | RunEvent]:
-        """Carries the plan out step by step, and yields each step when it is done. After a kill at any instant, the
-        same call continues.
-        """
+        """Yields each step when it is done. After a kill at any instant, the same call continues."""
         while True:
             with self.journals.open(journal_path, clock) as (journal, state):
                 if state is None or not self._is_done_with(state, journal_path):
@@ -89,24 +83,19 @@ class CarryingOut(ABC, Generic[PlanT, StateT, StepT, EventT]):
         return {}
 
     def reopen(self) -> EventT | None:
-        """For a plan that was already carried out to its end: reopens it if some steps must be done again, and returns
-        the event for this; None if there is nothing to do."""
+        """Reopens a plan that was carried out to its end, if some steps must be done again; else None."""
         return None
 
     @abstractmethod
     def compare(self) -> EventT | None:
-        """Checks that the world is as expected. If the step in flight turns out to be done, it is recorded as done, and
-        returned.
-        """
+        """Checks that the world is as expected. A step in flight that turns out to be done is recorded and returned."""
 
     @abstractmethod
     def carry_out(self, step: StepT) -> EventT:
         """Does a step, with one line in the journal before and one after it, and records both in the state."""
 
     def is_refusal(self, _error: SrfixError) -> bool:
-        """True if the step in flight was not done, and will not be: then a state that looks like its outcome is not
-        from this run.
-        """
+        """True if the step in flight will not be done: a state that looks like its outcome is not from this run."""
         return False
 
     @abstractmethod
@@ -166,9 +155,7 @@ class CarryingOut(ABC, Generic[PlanT, StateT, StepT, EventT]):
             ) from error
 
     def _note_stopped(self, error: SrfixError) -> None:
-        """This line shows a rollback that no line is missing after it, and whether the step was refused and so is not
-        from this run.
-        """
+        """This line shows a rollback that no line is missing after it, and whether the step was refused."""
         refused = self.is_refusal(error)
         if not self.journal.is_blank:
             with suppress(PlanError):  # a full disk: the error that stopped the run is reported anyway
@@ -192,9 +179,7 @@ class Left(Generic[StepT]):
 
 
 class RollingBack(ABC, Generic[PlanT, StateT, StepT, UndoneT]):
-    """A run that undoes the steps of a journal. Each kind of plan defines how a step is undone, and what is left to
-    others.
-    """
+    """A run that undoes the steps of a journal. Each kind of plan defines how, and what is left to others."""
 
     journals: JournalFiles[PlanT, StateT]
     journal: Journal
@@ -203,7 +188,6 @@ class RollingBack(ABC, Generic[PlanT, StateT, StepT, UndoneT]):
 
     def __init__(self) -> None:
         self.undone: list[UndoneT] = []
-        """The steps that this run has undone."""
 
     def events(
         self, journal_path: Path, clock: Callable[[], str]
@@ -268,6 +252,4 @@ class RollingBack(ABC, Generic[PlanT, StateT, StepT, UndoneT]):
 
     @abstractmethod
     def how_far(self, where: str) -> str:
-        """How far a stopped rollback came, as the end of a sentence. `where` names the step at which it stopped, with a
-        blank before it; empty before the first step.
-        """
+        """How far a stopped rollback came, to end a sentence; `where` is ` at step 3`, or empty before the first."""

@@ -45,8 +45,6 @@ from srfix.serde.subjects.names import Subject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepDone:
-    """A step was carried out now."""
-
     action: Action
 
 
@@ -62,7 +60,6 @@ class Reopened:
     """The plan was carried out before, and somebody has deleted some of its registrations: these are made once more."""
 
     missing: tuple[Register, ...]
-    """The registrations whose schema is gone from its subject."""
 
 
 RepairEvent = StepDone | StepFound | Reopened
@@ -204,9 +201,7 @@ def is_refusal(error: SrfixError) -> bool:
 
 
 def settle_in_flight(state: RepairState, registry: Registry, journal: Journal) -> int | None:
-    """Looks whether the begun step without a recorded end has happened, and records it if so; None if there is no such
-    step, or if it has not happened.
-    """
+    """Looks whether the begun step without a recorded end has happened; if so, records it, and returns its number."""
     step = state.in_flight
     if step is None:
         return None
@@ -230,7 +225,6 @@ def settle_in_flight(state: RepairState, registry: Registry, journal: Journal) -
 
 
 def note_done(action: Action, subject_state: SubjectState, state: RepairState, journal: Journal) -> None:
-    """Records a step that turned out to be done, with the id that a registration got."""
     answer: Json = {"id": int(action.schema_id)} if isinstance(action, Register) else None
     _note_after(action, subject_state, answer, state, journal)
 
@@ -245,9 +239,8 @@ def _note_after(
 
 
 def undo_wrong_id(action: Action, before: SubjectState, after: SubjectState, registry: Registry) -> bool:
-    """Takes back a registration that got another id than the plan says. True if there was one. srfix finds its own
-    version by content, because others may have registered theirs meanwhile. The version may already be soft-deleted, if
-    an earlier attempt to take it back was killed.
+    """Takes back a registration that got another id than the plan says; True if there was one. Its version is found by
+    content, because others may register theirs; an earlier, killed attempt may have soft-deleted it.
     """
     if not isinstance(action, Register) or action.any_id:
         return False
@@ -273,9 +266,8 @@ def _wrong_id(action: Action) -> PlanError:
 
 
 def reopen(plan: Plan, missing: tuple[Register, ...], state: RepairState, registry: Registry, journal: Journal) -> None:
-    """Records that the steps of these registrations are carried out once more, from the present state of their
-    subjects. The same journal continues. So nothing has to be renamed between two writes, a killed run continues like
-    any other, and one rollback undoes what was done before and after.
+    """Records that the steps of these registrations are carried out once more, from the present state. The same journal
+    continues: nothing is renamed between two writes, and one rollback undoes what was done before and after.
     """
     gone = {(action.subject, action.schema_id) for action in missing}
     subjects = {action.subject for action in missing}
@@ -330,9 +322,8 @@ _CODE: Final = re.compile(r"(?i)srf(\d{3})")
 
 
 def part_of(plan: Plan, only: Collection[str]) -> Plan:
-    """The findings with one of these codes (in any letter case) or applications, and the steps for their subjects; the
-    whole plan if none is given. A subject that several findings share is repaired once, so its steps belong to each of
-    them.
+    """The findings with one of these codes (in any letter case) or applications, and the steps for their subjects; all
+    if none is given. The steps of a subject that several findings share belong to each of them.
     """
     if not only:
         return plan

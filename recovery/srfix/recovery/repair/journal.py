@@ -62,9 +62,7 @@ class RepairState(JournalState[Action, SubjectState, SubjectState]):
 
     @property
     def expected(self) -> dict[Subject, SubjectState]:
-        """The state that each subject must have now: that of its last finished step, else that of the plan. If the plan
-        was continued, the state that was found then replaces the plan's.
-        """
+        """The state that each subject must have now: of its last finished step, else continuation, else plan."""
         now = dict(self.plan.expects if self.expects is None else self.expects)
         for action in self.plan.actions:
             if action.step in self.after and action.step not in self.settled:
@@ -120,7 +118,6 @@ REPAIR_JOURNALS: Final[JournalFiles[Plan, RepairState]] = JournalFiles(
 
 
 def read_plan_or_journal(path: Path) -> Plan:
-    """The plan of a plan file, or of a journal's first line."""
     is_plan = REPAIR_PLANS.is_at(path) or not is_there(path)
     return REPAIR_PLANS.load(path) if is_plan else REPAIR_JOURNALS.read(path).plan
 

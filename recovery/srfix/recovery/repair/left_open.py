@@ -36,10 +36,7 @@ from srfix.serde.errors import RegistryError
 
 
 def still_relaxed(state: RepairState, registry: ReadableRegistry, journal_path: Path) -> Iterator[str]:
-    """Sentences, each with a blank after it: the settings that are still relaxed, whoever set them, and the commands
-    that reset them. srfix asks the registry, because another run of the same plan may have reset a setting, or set it
-    again.
-    """
+    """Sentences, each with a blank after it: the settings still relaxed, by whichever run, and how to reset them."""
     rollback = srfix_command("rollback", *positional(str(journal_path)))
     for action in state.plan.actions:
         if not isinstance(action, SetCompatibility | SetMode) or action.step not in state.before:
@@ -73,8 +70,6 @@ def _by_hand(action: SetCompatibility | SetMode, place: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutBack:
-    """A stopped repair was closed."""
-
     done: tuple[str, ...]
     """The settings that were reset, in words: no capital, no full stop."""
     aside: Path | None
@@ -82,9 +77,8 @@ class PutBack:
 
 
 def put_back(journal_path: Path, registry: Registry, *, clock: Callable[[], str] = now) -> PutBack:
-    """Resets the settings that a journal's repair relaxed, makes its missing soft deletions, and sets the journal
-    aside. Its registrations stay; the next look finds what is still missing. After a kill at any instant, the same call
-    continues.
+    """Resets what a journal's repair relaxed, makes its missing soft deletions, and sets the journal aside.
+    Registrations stay; the next look finds what is missing. After a kill at any instant, the same call continues.
     """
     with REPAIR_JOURNALS.open(journal_path, clock, create=False) as (journal, state):
         if state is None or state.finished or state.rolling_back:

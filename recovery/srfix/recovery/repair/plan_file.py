@@ -41,20 +41,15 @@ class PlannedFinding:
     application: str | None
     """None for a topic's finding, which has no store."""
     store: str | None
-    """None for a topic's finding."""
     role: Role
     subject: Subject
     """The phantom subject, or the subject that the topic's reader asks."""
     source_topic: Topic
     """The topic that the store restores from, or that the reader reads."""
     schema_ids: tuple[SchemaId, ...]
-    """The ids at fault, ascending."""
     planned_ids: tuple[SchemaId, ...] = ()
-    """Every id, as records carry it, whose schema the plan registers under `subject`, ascending. These are more than
-    the ids at fault now, because the committed offset moves on.
-    """
+    """Every id, as records carry it, whose schema the plan registers: more than are at fault, as commits move on."""
     read: TopicRead | None = None
-    """How the topic is read, for a topic's finding; None for a store's."""
 
 
 class Omission(Struct, frozen=True, kw_only=True):
@@ -242,9 +237,6 @@ def _read(document: dict[str, Json], _where: str) -> Plan:
 
 
 def _check(steps: tuple[Action, ...], states: Mapping[Subject, SubjectState]) -> None:
-    """:raises ValueError: if the steps are not in the order of their numbers, or if a subject's state belongs to
-    another subject.
-    """
     if any(step.step >= following.step for step, following in pairwise(steps)):
         raise ValueError("its steps are not in the order of their numbers")
     if any(step.subject not in states for step in steps):
@@ -353,9 +345,6 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cost_of(actions: Iterable[Action], *, held: int | None = None, limit: int | None = None) -> Cost:
-    """The cost of these steps; with the number of versions in the registry if they were counted, and with the
-    registry's limit if somebody gave it.
-    """
     steps = tuple(actions)
     registered = [action for action in steps if isinstance(action, Register)]
     return Cost(

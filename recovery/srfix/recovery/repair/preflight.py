@@ -40,8 +40,6 @@ _NO_MODE = _NO_LEVEL
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Obstacle:
-    """Something that would stop the repair half-way."""
-
     what: str
     """A sentence: what is missing, and whom to ask for it."""
 
@@ -101,9 +99,7 @@ def _schemas(plan: Plan, registry: Registry) -> Iterator[Obstacle]:
 
 
 def denied_permissions(plan: Plan, registry: Registry) -> Iterator[Obstacle]:
-    """Yields the kinds of write that this user may not send. Sends requests that the registry refuses, so it changes
-    nothing.
-    """
+    """The kinds of write that this user may not send, by requests that every registry refuses: they change nothing."""
     for subject in sorted(plan.expects):
         kinds = {type(action) for action in plan.actions if action.subject == subject}
         if kinds & {SetCompatibility, RestoreCompatibility}:

@@ -1,6 +1,4 @@
-"""Undoes a repair, in reverse, from its journal. It does not touch anything that others have changed since, and says
-what it left.
-"""
+"""Undoes a repair, in reverse, from its journal; leaves what others have changed since, and says so."""
 
 from __future__ import annotations
 
@@ -149,9 +147,7 @@ def _count(undone: int) -> str:
 
 
 def _settle(state: RepairState, registry: Registry, journal: Journal) -> None:
-    """Records the step in flight as done if its own part of the subject is done; changes by others do not matter. A
-    registration that got another id than the plan says is taken back at once.
-    """
+    """Records the step in flight as done if its own part of the subject is; takes a wrong id back."""
     step = state.in_flight
     if step is None or state.refused:
         return
@@ -168,9 +164,7 @@ def _settle(state: RepairState, registry: Registry, journal: Journal) -> None:
 
 
 def _is_soft_deleted(action: Action, before: SubjectState, subject_state: SubjectState) -> bool:
-    """True for a registration whose version is soft-deleted. This run stopped before its soft delete, so another run of
-    the plan, which has continued, had registered the version first.
-    """
+    """True for a registration with a soft-deleted version: another run of the plan, which went on, made it."""
     if not isinstance(action, Register):
         return False
     added = [version for version in added_versions(before, subject_state) if version.schema_id == action.schema_id]
@@ -254,9 +248,7 @@ def _unregister(action: Register, state: RepairState, registry: Registry, journa
 
 
 def _undelete(action: DeleteVersion, before: SubjectState, registry: Registry) -> Undone | Left[Action]:
-    """Registers a soft-deleted schema again: it keeps its id, and gets the next version number. A subject may hold
-    versions that the check would refuse one by one; for these, the level is relaxed, and then reset.
-    """
+    """Registers a soft-deleted schema again: same id, next version number. A level that refuses it is relaxed."""
     now = read_subject_state(registry, action.subject)
     relax = SetCompatibility(step=action.step, subject=action.subject, level="NONE", previous=before.config)
     if now.config != before.config and has_happened_in_part(relax, before, now):  # an earlier run was killed meanwhile
@@ -295,10 +287,8 @@ def _undelete(action: DeleteVersion, before: SubjectState, registry: Registry) -
 
 
 def _put_back_what_went_along(before: SubjectState, now: SubjectState, registry: Registry) -> str:
-    """Resets the configuration that a registry drops with the last version of a subject, and returns a text for the
-    message.
-
-    Observed on Confluent 7.9.9: a hard delete that leaves no version removes the subject's own configuration and mode.
+    """Resets the configuration that goes with a subject's last version; returns a text for the message. Observed on
+    Confluent 7.9.9: a hard delete that leaves no version removes the subject's own configuration and mode.
     """
     if now.versions:
         return ""

@@ -347,9 +347,7 @@ def _body(schema: Schema, more: Mapping[str, Json] = MappingProxyType({})) -> di
 
 
 def _registry(plan: Plan) -> str:
-    """The plan's first URL; characters other than printable ASCII are percent-encoded, because a plan may come from
-    anybody.
-    """
+    """The plan's first URL; all but printable ASCII is percent-encoded, because a plan may come from anybody."""
     url = plan.registry.split(",")[0].strip().rstrip("/")
     return percent_encoded(url, safe=_IN_A_URL, errors="surrogatepass")
 

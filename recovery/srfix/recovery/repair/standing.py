@@ -107,9 +107,7 @@ def as_left(action: Register, ours: VersionState, state: RepairState) -> Version
 
 
 def _last_seen(action: Register, state: RepairState) -> SubjectState:
-    """The subject as the repair left it. The states of a continued repair do not describe the steps before the
-    continuation.
-    """
+    """The subject as the repair left it; a continued repair's states do not describe the steps before."""
     settled = action.step in state.settled
     steps = [a.step for a in state.plan.actions if a.subject == action.subject and a.step in state.after]
     return state.after[max(step for step in steps if (step in state.settled) is settled)]

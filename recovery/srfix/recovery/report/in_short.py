@@ -53,23 +53,15 @@ class StoreInShort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InShort:
-    """A diagnosis in short."""
-
     stores: tuple[StoreInShort, ...]
-    """The findings that are no notes, as the diagnosis orders them."""
     notes: tuple[Finding, ...]
-    """The findings that are notes."""
     do_not: tuple[str, ...]
     """What must not be done before the repair, each as words behind "do not", once for all applications."""
     writes: int | None
-    """How many writes the repair of all findings needs."""
 
 
 def in_short(examination: Examination, plan: Plan | None) -> InShort:
-    """The first screen of a diagnosis.
-
-    :param plan: the plan of a repair, if there is one.
-    """
+    """The first screen of a diagnosis, and of the plan of its repair, if there is one."""
     diagnosis = examination.diagnosis
     wrong = [finding for finding in diagnosis.findings if finding.severity is not Severity.NOTE]
     writes = Counter(() if plan is None else (action.subject for action in plan.actions))

@@ -57,9 +57,7 @@ def _where(partitions: Iterable[int]) -> str:
 
 
 def _keys(faults: Sequence[IdAtFault]) -> str:
-    """The keys of some ids: those that a restore loads, and those that the next commit adds. Empty for ids without a
-    counted record, which are on disk, or only under a subject.
-    """
+    """Keys that a restore loads, and that the next commit adds; empty for ids on disk, or only under a subject."""
     live_keys = [fault.live_keys for fault in faults if fault.live_keys is not None]
     pending = sum(place.pending_keys for fault in faults for place in fault.partitions)
     parts = []

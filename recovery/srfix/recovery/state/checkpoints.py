@@ -51,10 +51,8 @@ class CheckpointEntry:
     """As written; see `OffsetMeaning`. None for -4 (`OFFSET_UNKNOWN`): restored, but nothing flushed yet."""
 
     def restore_start(self, meaning: OffsetMeaning) -> int | None:
-        """The offset at which the next restore begins, inclusive; None if it begins at the log's start.
-
-        If the meaning is not known, it is the lower of the two: then a census counts one record too many, never too
-        few.
+        """The offset at which the next restore begins, inclusive; None for the log's start. If the meaning is not
+        known, the lower of the two: then a census counts one record too many, never too few.
         """
         if self.offset is None:
             return None
@@ -134,9 +132,7 @@ def _bad(path: str, line: int, problem: str) -> StateDirectoryError:
 
 
 def checkpoint_entries(starts: Iterable[tuple[Topic, int, int]], meaning: OffsetMeaning) -> tuple[CheckpointEntry, ...]:
-    """The entries of a checkpoint, by topic and partition; none for a store without records. The given offset of each
-    is the one at which the next restore begins: that of the first record that is not in the store.
-    """
+    """The entries of a checkpoint, from the offsets of the first records that are not in the store; not for 0."""
     less = 1 if meaning is OffsetMeaning.LAST_RECORD else 0
     return tuple(
         CheckpointEntry(topic=topic, partition=partition, offset=start - less)
@@ -192,7 +188,6 @@ class StoreOffsets:
     """
 
     entries: tuple[CheckpointEntry, ...]
-    """The topic that it restores from, by partition."""
     is_open: bool
     """True if it was not closed: the application runs, or it died."""
     position: tuple[CheckpointEntry, ...] | None
@@ -200,7 +195,6 @@ class StoreOffsets:
 
     @property
     def topics(self) -> tuple[Topic, ...]:
-        """The topics that the store restores from: normally one."""
         return tuple(sorted({entry.topic for entry in self.entries}))
 
     @property
@@ -263,10 +257,7 @@ def _bad_rows(path: str, problem: str) -> StateDirectoryError:
 
 
 def decode_position(stored: bytes) -> tuple[Place, ...]:
-    """In the order of the bytes.
-
-    :raises FormatError: if it is cut short, has another version, or contains a negative number.
-    """
+    """In the order of the bytes. A FormatError if it is cut short, of another version, or has a negative number."""
     if not stored:
         raise FormatError("its position is empty")
     if stored[0] != _POSITION_VERSION:

@@ -42,8 +42,6 @@ class StoreKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreDirectory:
-    """A store of one task."""
-
     name: str
     kind: StoreKind
     path: str
@@ -59,19 +57,15 @@ def segment_start(path: Path, store: str) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """The directory of a task, or of the global stores."""
-
     name: str
     """As Streams prints it: `3_0`; `global`; with a named topology `<topology>__3_0`."""
     path: str
     subtopology: int | None
     """The number of its sub-topology; None for the global stores."""
     partition: int | None
-    """Its partition; None for the global stores."""
     topology: str | None = None
     """The named topology that it belongs to; None for the usual, unnamed one."""
     stores: tuple[StoreDirectory, ...] = ()
-    """Its stores, by name."""
     checkpoint: Checkpoint | None = None
 
     @property
@@ -107,16 +101,12 @@ class Traces:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable:
-    """Something in a state directory that srfix could not look at."""
-
     path: str
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationState:
-    """The folder of one application."""
-
     application: str
     """The application.id, by the names of the changelogs in its checkpoints, else by the folder's name."""
     path: str
@@ -129,7 +119,6 @@ class ApplicationState:
 
     @property
     def stores(self) -> tuple[str, ...]:
-        """The names of all stores on disk, sorted."""
         return tuple(sorted({store.name for task in self.tasks for store in task.stores}))
 
     def prefix(self, task: Task) -> str:
@@ -146,7 +135,6 @@ class ApplicationState:
 
 
 LOCK: Final = ".lock"
-"""The name of the lock file, of an application and of a task."""
 _FLOCK: Final = struct.Struct("hhqqi4x")
 """`struct flock` of 64-bit Linux: type, whence, start, length, pid."""
 
@@ -192,8 +180,6 @@ class RestoreSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreOnDisk:
-    """One store, over all its tasks."""
-
     prefix: str
     """The application.id, followed by a named topology if there is one."""
     name: str
@@ -209,9 +195,7 @@ class StoreOnDisk:
 
     @property
     def restores_from_nowhere(self) -> bool:
-        """True if its tasks name the topics from which they restore, and none of them is this store's: its logging is
-        disabled.
-        """
+        """True if its tasks name topics to restore from, none of them this store's: its logging is disabled."""
         return not (self.is_silent or self.sources or self.own_changelog is not None)
 
 

@@ -1,6 +1,4 @@
-"""Reads state directories from disk. Anything that it cannot read becomes an `Unreadable` of the application, not an
-error.
-"""
+"""Reads state directories from disk. What it cannot read becomes an `Unreadable` of the application, not an error."""
 
 from __future__ import annotations
 
@@ -84,9 +82,7 @@ def read_state_directory(path: Path) -> tuple[ApplicationState, ...]:
 
 
 def shut_folders(path: Path) -> tuple[Unreadable, ...]:
-    """The folders in a state directory that may belong to applications, by their names, but that this user may not
-    read. Empty in the folder of an application, whose folders are its tasks.
-    """
+    """Folders that may belong to applications, by their names, but that this user may not read. None among tasks."""
     try:
         entries = () if _is_application(path) else sorted(path.iterdir())
     except OSError:
@@ -126,9 +122,7 @@ def _is_in_use(folder: Path, tasks: Iterable[Path]) -> bool | None:
 
 
 def _rocksdb(database: Path) -> tuple[int, ...]:
-    """The version of RocksDB that opened a store last, by the options of its database or segments; empty if they do not
-    say it.
-    """
+    """The RocksDB that opened a store last, by the options of its database or segments; empty if they do not say it."""
     latest = max((*database.glob("OPTIONS-*"), *database.glob("*/OPTIONS-*")), default=None, key=lambda path: path.name)
     try:
         match = None if latest is None else _ROCKSDB_VERSION.search(latest.read_bytes()[:_BEGINNING])
@@ -142,8 +136,6 @@ def _is_named(path: Path) -> bool:
 
 
 class _Reader:
-    """Reads one application's folder, and gathers everything that it could not read."""
-
     def __init__(self) -> None:
         self._problems: list[Unreadable] = []
         self._library_is_missing = False
@@ -233,9 +225,7 @@ class _Reader:
         return replace(task, stores=tuple(replace(store, offsets=self._offsets_of(store)) for store in task.stores))
 
     def _offsets_of(self, store: StoreDirectory) -> StoreOffsets | None:
-        """The store's own offsets; for a segmented store those of the newest segment that has some, as Kafka Streams
-        reads it.
-        """
+        """The store's own offsets; of its segments, those of the newest that has some, as Kafka Streams reads it."""
         if store.kind is StoreKind.OTHER:
             return None
         path = Path(store.path)
@@ -307,8 +297,7 @@ def _task_number(name: str) -> tuple[int, int]:
 
 def _application_id(folder_name: str, tasks: Iterable[Task]) -> str:
     """The application.id in the names of the changelogs of known stores; the folder's name if there are none, or if it
-    fits. A copy often has another name than the application. A named topology comes between the application.id and the
-    store.
+    fits: a copy often has another name. A named topology comes between the application.id and the store.
     """
     prefixes: set[str] = set()
     for task in tasks:

@@ -42,10 +42,7 @@ class KeyOrder(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """The layout of a store's rows."""
-
     order: KeyOrder
-    """How stored keys are built."""
     windows: WindowedKeys | None = None
     """The format of the windows beside the keys, also in the changelog; None if there are none."""
     values: Mapping[str, ValueForm] = field(default_factory=lambda: VALUES)

@@ -46,9 +46,8 @@ _BLAMED: Final = re.compile(r"\s+The file \S*MANIFEST-\d+ may be corrupted\.")
 
 @contextmanager
 def linked_view(database: Path) -> Iterator[Path]:
-    """A directory of srfix's own in which the database can be opened; it is removed at the end, or swept after a kill
-    (`views`). Tables (`*.sst`, which never change) are linked, with hard links if possible, so that they stay readable
-    while a running application compacts them away. Everything else is copied.
+    """A directory of srfix's own in which the database can be opened (`view_directory`). Tables (`*.sst`, which never
+    change) are linked, so that they stay readable while an application compacts them away. Everything else is copied.
     """
     with view_directory() as scratch:
         # glob finds nothing in a folder that this user may not read, which would look like damage
@@ -88,14 +87,11 @@ def _link(target: Path, name: Path) -> None:
 
 
 def read_column_family(database: Path, name: str) -> Mapping[bytes, bytes] | None:
-    """All rows of one column family; None if the database has no such family."""
     with opened(database) as store:
         return dict(store.rows(name)) if name in store.families else None
 
 
 class OpenedDatabase:
-    """A database that is open for reading, in a view of its own."""
-
     def __init__(self, families: Mapping[str, Rdict], unlisted: Sequence[str] = ()) -> None:
         self._families = families
         self.unlisted = tuple(unlisted)
@@ -114,9 +110,7 @@ class OpenedDatabase:
     def chunks(
         self, family: str, *, start: bytes | None = None, size: int = ROWS_IN_A_CHUNK
     ) -> Iterator[list[tuple[bytes, bytes]]]:
-        """The same rows, in lists of at most `size`: the fastest way to many rows. The first lists are short, for
-        callers that want few.
-        """
+        """The same rows, in lists of at most `size`, the fastest way to many. The first are short, for few rows."""
         rows = self._families[family]
         pairs = cast("Iterator[tuple[bytes, bytes]]", rows.items() if start is None else rows.items(from_key=start))
         last: bytes | None = None
@@ -239,8 +233,6 @@ def _refuse_without_current(database: Path) -> None:
 
 
 def _in_one_line(message: str, view: Path, database: Path) -> str:
-    """RocksDB's message, with the original's paths. For a bad table it also says that the manifest may be bad; that
-    part is left out.
-    """
+    """RocksDB's message, with the original's paths, and without its guess that the manifest may be bad, too."""
     line = " ".join(_BLAMED.sub("", message.replace(str(view), str(database))).split())
     return line.removesuffix(".")

@@ -36,13 +36,10 @@ class RowIds:
     guids: Mapping[Role, int] = field(default_factory=dict)
     """Per role, the number of rows that name their schema by GUID."""
     unframed: Mapping[Role, int] = field(default_factory=dict)
-    """Per role, the number of rows that carry neither. Tombstones of a versioned store, and subscriptions, have no
-    value.
-    """
+    """Per role, the number of rows that carry neither. Versioned tombstones, and subscriptions, have no value."""
     foreign_key_ids: Mapping[SchemaId, int] = field(default_factory=dict)
     """Per id, the number of subscriptions of a foreign-key join whose foreign key carries the id."""
     form: StoreFormat | None = None
-    """The format in which the rows were read; None if no rows were read."""
     uncertain: str | None = None
     """If the format is not certain, a clause that says which format was assumed, and why; else None."""
     stopped: str | None = None
@@ -52,9 +49,8 @@ class RowIds:
 
 
 def count_row_ids(store: StateStore, *, give_up_at: float | None = None) -> RowIds:
-    """Counts the ids in the rows of a store, until some time by `time.monotonic`. Rows that damage leaves readable are
-    counted. If the store's format is not certain, and a row has another form, the assumed format was wrong, so nothing
-    is counted.
+    """Counts the ids in the rows of a store, until some time by `time.monotonic`, also after damage. If the store's
+    format is not certain, and a row has another form, the assumed format was wrong, so nothing is counted.
     """
     tally = _Tally(store.format)
     detection = store.detected

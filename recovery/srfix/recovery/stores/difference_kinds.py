@@ -45,8 +45,6 @@ class DifferenceKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One key whose row differs from the topic."""
-
     kind: DifferenceKind
     key: bytes
     """The key as the changelog has it: with its window, if it has one."""
@@ -58,14 +56,10 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """One task's part of a store, compared with the topic's partitions."""
-
     store: StateStore
     same: int
     counts: dict[DifferenceKind, int]
-    """Per kind, the number of keys with this difference."""
     shown: tuple[Difference, ...]
-    """The first of them."""
     is_cut: bool = False
     """True if the topic has dropped records: its log begins after offset 0."""
 
@@ -97,9 +91,7 @@ class ValueSummary(NamedTuple):
 
 
 class Keeping:
-    """Makes the summaries of values and timestamps, which `ValueSummary.read` reads. Values that no serde wrote have no
-    schema id.
-    """
+    """Makes the summaries that `ValueSummary.read` reads. Values that no serde wrote have no schema id."""
 
     def __init__(self, *, has_ids: bool = True) -> None:
         self._peek = SchemaIdPeek() if has_ids else None
@@ -115,7 +107,6 @@ class Keeping:
 
 
 def kind_of(here: ValueSummary, topic: ValueSummary) -> DifferenceKind:
-    """The kind of difference between two values of one key."""
     if here.timestamp is not None and topic.timestamp is not None and here.timestamp < topic.timestamp:
         return DifferenceKind.STALE
     if here.schema_id is not None and topic.schema_id is not None and here.schema_id != topic.schema_id:

@@ -48,9 +48,7 @@ from srfix.serde.subjects.names import Topic
 
 _CHUNK: Final = 1_000
 _TOMBSTONE: Final = b""
-"""The summary of a key whose newest record is a tombstone: unlike a key without a record, it is certainly not in the
-store.
-"""
+"""The summary of a key whose newest record is a tombstone: unlike a key without a record, it is not in the store."""
 _AS_STORED: Final = {
     StoreFormat.LIST_VALUE: StoreFormat.PLAIN_KV,
     StoreFormat.SUBSCRIPTION: StoreFormat.TIMESTAMPED_KV,
@@ -61,9 +59,8 @@ _AS_STORED: Final = {
 def compared(
     store: StateStore, records: Iterable[RawRecord], *, is_cut: bool = False, end: int | None = None
 ) -> Comparison:
-    """Compares a part of a store with the records of its partition (a global store with those of all partitions), which
-    come in the order of their offsets. Damage is noted in the store. If the log is cut, so that it begins after offset
-    0, the records before are not known. The end is the offset after the last requested one, if that is known.
+    """Compares a part of a store with the records of its partition (for a global store, of all), in the order of
+    offsets. Damage is noted in the store. The records before a cut log are not known; nor may be the end, exclusive.
     """
     counts: Counter[DifferenceKind] = Counter()
     shown: list[Difference] = []
@@ -106,9 +103,7 @@ def _differences(
     absent: DifferenceKind,
     is_let_go: Callable[[bytes], bool],
 ) -> Iterator[Difference | None]:
-    """For each key its difference; None if it does not differ. Both sides come by key. `absent` is the kind for a row
-    whose key has no record in the topic; `is_let_go` says whether the store may have dropped a key that it lacks.
-    """
+    """None for a key that does not differ. Both sides come by key; `absent` is the kind for a row without a record."""
     row, record = next(here, None), next(topic_rows, None)
     while row is not None or record is not None:
         if record is None or (row is not None and row[0] < record[0]):
@@ -198,7 +193,6 @@ def _told_by(records: Iterable[RawRecord], *, has_ids: bool) -> Iterator[tuple[b
 
 @contextmanager
 def _rows_in_order(store: StateStore, *, has_ids: bool) -> Iterator[Iterator[tuple[bytes, bytes]]]:
-    """The summaries of a store's rows by the keys of its changelog, in the order of keys."""
     rows = _told_by_rows(store, has_ids=has_ids)
     if store.format.is_key_value:
         yield rows  # in their stored order
@@ -298,14 +292,11 @@ def _window(form: StoreFormat, key: bytes) -> KeyWindow | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToCompare:
-    """The range of a topic with which stores are compared."""
-
     topic: Topic
     ranges: Mapping[int, tuple[int, int]]
     """For each partition the first offset, inclusive, and the end, exclusive."""
 
     def part(self, cluster: Cluster, store: StateStore) -> Comparison:
-        """Compares a part with its partition, a global store with all partitions. Damage is noted in the store."""
         own = self._ranges(store)
         is_cut = any(begin > 0 for begin, _end in own.values())
         end = own[store.partition][1] if store.partition is not None else None
@@ -326,9 +317,7 @@ class ToCompare:
 
 
 def ranges_to_compare(cluster: Cluster, topic: Topic, *, group: str | None) -> ToCompare:
-    """All partitions of a topic, from their starts to their ends, or to a group's committed offsets: without a commit,
-    nothing is restored.
-    """
+    """All partitions from their starts to their ends, or to a group's commits: without one, nothing is restored."""
     partitions = partitions_of(cluster, topic)
     ranges = dict(cluster.watermarks(topic, partitions))
     if group is not None:
@@ -341,13 +330,10 @@ def ranges_to_compare(cluster: Cluster, topic: Topic, *, group: str | None) -> T
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareWork:
-    """Compares each part, with a client of its own."""
-
     to_compare: ToCompare
     kafka: Mapping[str, str] = field(repr=False)
     """librdkafka's configuration, secrets filled in."""
     timeout_s: float
-    """How long one question to the cluster may take."""
 
     def __call__(self, part: StateStore) -> Comparison:
         with Cluster(self.kafka, timeout_s=self.timeout_s) as cluster:

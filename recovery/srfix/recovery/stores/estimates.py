@@ -27,9 +27,7 @@ from srfix.serde.subjects.names import Topic
 BYTES_OF_A_DATABASE: Final = (50 + 3 * 16) * 1024 * 1024
 """The most memory that a database needs, in bytes."""
 ACCEPTABLE_LAG: Final = 10_000
-"""How many records an instance may lag before Streams prefers another instance for the task (`acceptable.recovery.lag`,
-2.6).
-"""
+"""How many records an instance may lag before Streams prefers another one (`acceptable.recovery.lag`, 2.6)."""
 _SAMPLE: Final = 2_000
 
 
@@ -84,9 +82,7 @@ def estimate_restore(
     partitions: Iterable[int],
     rate: float | None = None,
 ) -> EstimatedStore:
-    """The cost of restoring a store, from the partitions that the task restores: its own, or all partitions for a
-    global store. If no rate (records per second) is given, srfix measures it over a sample of at most 2,000 records.
-    """
+    """The cost of restoring these partitions. Without a rate (records per second), 2,000 records are timed."""
     wanted = list(partitions)
     logs = dict(cluster.watermarks(topic, wanted))
     is_source = topic != application.changelog(task, store.name)
@@ -120,9 +116,7 @@ def estimate_restore(
 
 
 def _left(place: Place, topic: Topic, logs: Mapping[int, tuple[int, int]], meaning: OffsetMeaning) -> int:
-    """How many records are left to restore; `meaning` is assumed for the offsets if the directory does not show their
-    meaning.
-    """
+    """How many records are left to restore; `meaning` is assumed if the directory does not show it."""
     return sum(
         max(0, end - max(begin, place.reached(topic, partition, meaning) or 0))
         for partition, (begin, end) in logs.items()
@@ -130,9 +124,7 @@ def _left(place: Place, topic: Topic, logs: Mapping[int, tuple[int, int]], meani
 
 
 def _sampled(cluster: Cluster, topic: Topic, logs: dict[int, tuple[int, int]]) -> tuple[float | None, float | None]:
-    """The mean size of a record, and the number of records per second, without the first one, which waits for the
-    connection.
-    """
+    """A record's mean size, and the records per second, without the first one, which waits for the connection."""
     partition = max(logs, key=lambda partition_id: logs[partition_id][1] - logs[partition_id][0], default=None)
     if partition is None or logs[partition][0] >= logs[partition][1]:
         return None, None

@@ -88,9 +88,7 @@ def exporting(
     typed: Mapping[Role, Columns] | None = None,
     retention: Retention | None = None,
 ) -> Iterator[Write]:
-    """Opens a file for rows, which are written in batches; the file gets its name at the end. On an error nothing is
-    left. Keys or values can come typed, with their columns; rows beyond a retention are marked.
-    """
+    """Opens a file for rows, which are written in batches; it gets its name at the end. On an error nothing is left."""
     if typed and form not in HOLDS_TYPES:
         raise UsageError(f"{form.value} cannot hold typed columns. Only parquet and arrow can.")
     refuse_existing(path)
@@ -116,8 +114,6 @@ def exporting(
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """Further columns of the files."""
-
     application: str
     typed: Mapping[Role, Columns]
     retention: Retention | None
@@ -245,8 +241,6 @@ def _schema(pa: Any, form: _Form) -> Any:
 
 
 class _Cells:
-    """The values of the columns for a batch."""
-
     def __init__(self, rows: DecodedBatch, retention: Retention | None) -> None:
         self._decoded_batch = rows
         self._retention = retention
@@ -308,26 +302,20 @@ class _Cells:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedPart:
     store: StateStore
-    """The rows in the file, with the damage that srfix met."""
     path: str
     rows: int
     failed: int
     """How many of them could not be decoded."""
     notes: tuple[str, ...]
-    """Notes on answers from a second subject."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportWork:
-    """Writes the rows of each part to a file."""
-
     form: ExportFormat
     application: str
     decoder: RecordDecoder
     second: SecondAnswers
-    """Collects the policy's notes on second subjects."""
     folder: str
-    """The directory in which attempts have their folders."""
     is_typed: bool = False
     """True for keys and values as typed columns, not as JSON."""
 
@@ -360,9 +348,7 @@ def export_on_spark(
     second: SecondAnswers,
     is_typed: bool = False,
 ) -> list[ExportedPart]:
-    """Writes each part to a file in a directory, `STORE-TASK.parquet` or the like. They get their names when all are
-    complete.
-    """
+    """Writes each part to `STORE-TASK.parquet` or the like; they get their names when all are complete."""
     places = [out / file_name(store, form) for store in stores]
     for place in places:
         refuse_existing(place)

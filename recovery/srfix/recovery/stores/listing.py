@@ -41,15 +41,11 @@ class Generation:
     streams: str
     """In words: `4.3 or later`, `2.6.2, 2.6.3, 2.7.1, 2.7.2 or 2.8`."""
     because: str
-    """The reason, in words."""
     rocksdb: str | None = None
     """The RocksDB that wrote the stores' OPTIONS files last; None if there are none, as in many copies."""
 
 
 def generation_of(application: ApplicationState) -> Generation:
-    """The version of Streams that wrote the application's folder, by its layout, and by the RocksDB that its stores
-    name.
-    """
     streams, because = _by_layout(application.traces)
     rocksdb = _rocksdb(application)
     narrower = None if rocksdb is None else streams_by_rocksdb(rocksdb)
@@ -83,9 +79,7 @@ def _rocksdb(application: ApplicationState) -> str | None:
 
 
 def databases_of(store: StoreDirectory) -> tuple[Path, ...]:
-    """The directories of a store's databases, by name: its own, or those of its segments. Empty for a store of another
-    kind.
-    """
+    """A store's own database, or those of its segments, by name; empty for a store of another kind."""
     path = Path(store.path)
     try:
         if store.kind is StoreKind.SEGMENTED:
@@ -167,7 +161,6 @@ class StateLs(DatedDocument, tag="srfix.state-ls/1"):
 
 
 def listed_application(application: ApplicationState, forms: Mapping[str, StoreForm]) -> ListedApplication:
-    """An application as `srfix state ls` shows it, with the layout of each store by its directory."""
     generation = generation_of(application)
     return ListedApplication.of(
         application,
@@ -210,8 +203,6 @@ def streams_by_rocksdb(version: str) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreForm:
-    """The detected layout of a store."""
-
     form: StoreFormat | None
     because: str
     """A clause that says what shows it, or why srfix could not detect it."""

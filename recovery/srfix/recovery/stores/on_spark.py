@@ -26,9 +26,7 @@ _MOST_LETTERS: Final = 600
 
 
 class PartsOnSpark:
-    """Does the work of every part on a session of Spark, classic or Connect. srfix uses the session and does not
-    configure it.
-    """
+    """Does the work of every part on a session of Spark, classic or Connect, which it does not configure."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark

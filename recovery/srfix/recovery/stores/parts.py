@@ -58,16 +58,12 @@ class PartsEngine(Protocol):
     """Runs the work of many parts, side by side."""
 
     def run(self, work: Work[Part, Result], parts: Sequence[Part], *, doing: str) -> list[Result]:
-        """The result of each part, in their order. If one part fails, there is no result of the others. `doing` is for
-        an error message: `exporting users`.
-        """
+        """The result of each part, in order; none if one fails. `doing` is for an error: `exporting users`."""
         ...
 
 
 class SecondAnswers:
-    """The `on_second` of a `DualSubject`: keeps its notes for a reader in this process, or for the way back from a
-    worker. Picklable.
-    """
+    """The `on_second` of a `DualSubject`: keeps its notes, also for the way back from a worker. Picklable."""
 
     def __init__(self) -> None:
         self._notes: list[str] = []
@@ -76,7 +72,6 @@ class SecondAnswers:
         self._notes.append(answered.note)
 
     def taken(self) -> tuple[str, ...]:
-        """The notes since the last call."""
         notes = tuple(self._notes)
         self._notes.clear()
         return notes
@@ -127,13 +122,10 @@ Batches: TypeAlias = "Iterator[pa.RecordBatch]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shipment:
-    """A job in the form that is sent to workers."""
-
     job: str
     """The job's own id, so that a registry's refusal in an earlier job does not count."""
     work: Work[object, object]
     parts: tuple[bytes, ...]
-    """The parts, each pickled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,11 +136,9 @@ class Answer:
 
 @lru_cache(maxsize=2)
 def part_runner(pickled: bytes) -> Callable[[Batches], Batches]:
-    """The function that does the parts with the given numbers, for a pickled `Shipment`. There is one for each job and
-    process, so that the registry is asked only once for an id. See `one_task_each`.
-
-    If the registry or the cluster does not answer, it raises, and Spark runs the task again; every other error is an
-    answer.
+    """The function that does the parts with the given numbers, for a pickled `Shipment` (`one_task_each`). There is one
+    for each job and process, so that the registry is asked only once for an id. If the registry or the cluster does not
+    answer, it raises, and Spark runs the task again; every other error is an answer.
     """
     shipment: Shipment = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
 

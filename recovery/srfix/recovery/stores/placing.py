@@ -47,9 +47,7 @@ class KeyHost(Part):
 
 
 def task_of(task: Task, partition: int) -> str:
-    """The task for a partition in the same sub-topology, by the state directory and the group, from any of the store's
-    tasks.
-    """
+    """The task for a partition in the sub-topology of any of the store's tasks, as the group names it."""
     if task.is_global:
         return task.name
     number = f"{task.subtopology}_{partition}"
@@ -81,9 +79,7 @@ def hosts_by_group(group: StreamsMembers, task: Task, partition: int) -> Iterato
 def hosts_by_ksqldb(
     servers: Iterable[ServerStatus], *, application: str, store: str, task: Task, partition: int, url: str
 ) -> Iterator[KeyHost]:
-    """The servers that hold a partition of a query's store. Only by the partition's number, because ksqlDB does not say
-    to which of the query's topics it belongs.
-    """
+    """Servers that hold a partition, by its number alone: ksqlDB does not say of which of the query's topics."""
     query = task.topology or getattr(ksqldb_query(application), "query_id", None)
     for server in servers:
         query_hosts = server.queries.get(query or "")

@@ -58,9 +58,7 @@ _MOST_ERRORS: Final = 5
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RocksDBOptions:
     rocksdb_version: str | None
-    """The RocksDB that wrote it, `5.18.4`; None if it does not say."""
     database: Mapping[str, str]
-    """The options of the whole database, by RocksDB's names."""
     families: Mapping[str, Mapping[str, str]]
     """The options of each column family; those of its tables are under `table.…`."""
 
@@ -111,7 +109,6 @@ def parse_options(text: str) -> RocksDBOptions:
 
 
 def newest_options(database: Path) -> RocksDBOptions | None:
-    """The options in the newest OPTIONS file of a database; None if no such file can be read."""
     try:
         numbered = {int(match[1]): path for path in database.iterdir() if (match := _FILE.fullmatch(path.name))}
         if not numbered:
@@ -175,7 +172,6 @@ class RocksDBLog:
 
 
 def parse_log(lines: Iterable[str]) -> RocksDBLog:
-    """The events in the lines of a LOG file. A line of another form is passed over."""
     stalls: Counter[str] = Counter()
     errors: list[str] = []
     tombstones: dict[int, tuple[int, int]] = {}

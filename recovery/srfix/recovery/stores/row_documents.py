@@ -1,6 +1,4 @@
-"""Rows of a store as a chosen reader reads them: one by one as `srfix.state-row/1`, or many as columns, also of
-Arrow.
-"""
+"""Rows of a store as a reader reads them: one by one as `srfix.state-row/1`, or many as columns, also of Arrow."""
 
 from __future__ import annotations
 
@@ -42,7 +40,6 @@ if TYPE_CHECKING:
 ROWS_DECODED_TOGETHER: Final = 5_000
 """Batches of Arrow have more rows than those of a scan."""
 SIDES: Final[dict[Side, Literal["left", "right"]]] = {Side.LEFT: "left", Side.RIGHT: "right"}
-"""The names of the sides of a join."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,19 +48,14 @@ class DecodedRow:
 
     store: StateStore
     row: StateRow
-    """In bytes."""
     record: DecodedRecord
-    """The same with key and value decoded, if that was asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodedBatch:
-    """Rows as columns, with their keys and values as a reader sees them."""
-
     store: StateStore
     batch: RowBatch
     topic: str
-    """The topic name that the serdes got."""
     keys: DecodedColumn | TypedColumn
     values: DecodedColumn | TypedColumn
     decoder: RecordDecoder
@@ -95,9 +87,7 @@ def decoded_batches(
     topic: str,
     typed: Collection[Role] = (),
 ) -> Iterator[DecodedBatch]:
-    """Many rows at a time, in the given order; several times as fast as `decoded_rows`. The serdes get the topic's
-    name. Keys or values come as `TypedColumn` if the decoder has columns for them.
-    """
+    """Many rows at a time, several times as fast as `decoded_rows`; as `TypedColumn` for `typed` roles."""
     for batch in batches:
         keys, values = (
             (typed_column if role in typed else RecordDecoder.decode_column)(
@@ -210,8 +200,6 @@ def _base64(value: bytes) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypedColumn:
-    """The keys, or the values, of many rows."""
-
     rows: pa.StructArray
     """The decoded rows, with a field for each column; null for a tombstone, and for a row that could not be read."""
     reasons: pa.Array
@@ -222,7 +210,6 @@ class TypedColumn:
 
 
 def typed_columns(decoder: RecordDecoder) -> dict[Role, Columns]:
-    """The roles that a decoder can give typed, with their columns."""
     return {role: columns for role in Role if (columns := decoder.columns_of(role)) is not None}
 
 

@@ -111,25 +111,17 @@ class Retention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScannedPart:
-    """The rows that were read of a part."""
-
     store: StateStore
-    """The part, with the damage that srfix met."""
     rows: tuple[DecodedRow, ...]
     notes: tuple[str, ...]
-    """Where a second subject answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanWork:
-    """Reads the first rows of each part."""
-
     wanted: RowFilter
     decoder: RecordDecoder
     second: SecondAnswers
-    """Collects the policy's notes on second subjects."""
     limit: int
-    """The most rows for each part."""
 
     def __call__(self, part: StateStore) -> ScannedPart:
         rows = decoded_rows(part, self.wanted.rows(part), self.decoder, topic=part.changelog)

@@ -111,11 +111,7 @@ class StateSize(DatedDocument, tag="srfix.state-size/1"):
 
 
 def size_of(store: StateStore, *, application: str, now_ms: int) -> SizedStore:
-    """Reads all rows of a task's part of a store; damage is noted in the store. Memory stays flat.
-
-    The time of a row, from which its age follows, is its timestamp, else the end or start of its window, or the
-    beginning of its version.
-    """
+    """Reads all rows of a task's part of a store; damage is noted in the store. Memory stays flat."""
     roles = (Role.KEY,) if store.format is StoreFormat.SUBSCRIPTION else tuple(Role)  # Streams itself writes its values
     tally = _Tally(now_ms, roles)
     for batch in store.batches():
@@ -171,7 +167,6 @@ def _hurts(database: Path, options: RocksDBOptions | None) -> Iterator[str]:
 
 
 def _tables(database: Path) -> Iterator[tuple[int, int]]:
-    """The numbers and sizes of a database's tables."""
     try:
         for path in database.iterdir():
             if match := _TABLE.fullmatch(path.name):
@@ -189,7 +184,6 @@ def times_of(batch: RowBatch) -> Iterator[int]:
 
 
 def time_of(row: StateRow) -> int | None:
-    """The time of a row, in milliseconds since the epoch; None if it is not known."""
     if row.timestamp_ms is not None:
         return row.timestamp_ms
     if row.window is not None:

@@ -65,8 +65,6 @@ class _TopicVersion(NamedTuple):
 
 @dataclass(slots=True)
 class _Progress:
-    """What srfix saw while it read both sides."""
-
     following: int = 0
     """The offset after the last record."""
     whole_from: int = 0
@@ -97,12 +95,7 @@ class _Progress:
 def version_differences(
     store: StateStore, records: Iterable[RawRecord], *, is_cut: bool, end: int | None
 ) -> Iterator[Difference | None]:
-    """For each version its difference; None if it does not differ. Damage is noted in the store.
-
-    The records are those of the store's partition, in the order of their offsets; if the log is cut, so that it begins
-    after offset 0, the records before are not known. The end is the offset after the last requested one, if that is
-    known.
-    """
+    """For each version its difference, or None. The arguments are those of `compared`."""
     progress = _Progress()
     with in_order(_told_by(records, progress)) as sorted_records, in_order(_told_by_rows(store, progress)) as rows:
         is_whole = not is_cut and progress.is_whole_behind(0, end)

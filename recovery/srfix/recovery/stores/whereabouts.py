@@ -36,34 +36,26 @@ _NO_SUBJECT: Final = 40401
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """One task's part of a store, and whether the key is in it."""
-
     store: StateStore
     rows: int
     """The number of the key's rows: windows, sessions and versions each count."""
     schema_ids: tuple[SchemaId, ...]
-    """The ids in their values, ascending."""
     is_home: bool
     """True if Streams looks for the key here: it is the task of the key's partition, or a global store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whereabouts:
-    """Where a key is, and where Streams looks for it."""
-
     key: bytes
     """The bytes that the serializer wrote; for windowed stores, those of the inner key."""
     partitions: int
     partition: int
     """The partition that the default partitioner chooses."""
     holders: tuple[Holder, ...]
-    """The parts of the store in the directory, by task."""
 
     @property
     def astray(self) -> tuple[Holder, ...]:
-        """The parts that hold the key, but where Streams does not look for it, for example because of another schema id
-        in the key, or of the application's own partitioner.
-        """
+        """Parts that hold the key where Streams does not look: another id in the key, or an own partitioner."""
         return tuple(holder for holder in self.holders if holder.rows and not holder.is_home)
 
     @property
@@ -76,9 +68,7 @@ class Whereabouts:
 
 
 def whereabouts(key: bytes, stores: Iterable[StateStore], *, partitions: int) -> Whereabouts:
-    """Looks a key up in all parts of a store. Damage is noted in them. If the sub-topology has several source topics,
-    the one with the most partitions counts.
-    """
+    """Damage is noted in the stores. Of several source topics, the one with the most partitions counts."""
     partition = partition_of(key, partitions)
     holders = []
     for store in stores:
@@ -152,17 +142,13 @@ def state_where(key_whereabouts: Whereabouts, **more: object) -> StateWhere:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedSubject:
-    """A subject under which a reader looks up the version."""
-
     subject: Subject
     asked_by: str
     """The versions of Kafka Streams that ask it, in words."""
 
 
 def row_read(row: str, asked_subject: AskedSubject, membership: Membership, *, is_in_topic: bool) -> RowRead:
-    """Whether a reader can read a row if it looks up the version under the subject, as Connect's AvroConverter and
-    ksqlDB do.
-    """
+    """Whether a reader that looks up the version under the subject (Connect's AvroConverter, ksqlDB) can read a row."""
     if not membership.is_known:
         answer = "the registry does not know the id"
     elif membership.is_missing:
@@ -183,8 +169,6 @@ def row_read(row: str, asked_subject: AskedSubject, membership: Membership, *, i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewestRecord:
-    """The newest record of a key in a partition."""
-
     record: RawRecord | None
     looked_at: int
     """How many of the newest records were read for it."""
@@ -225,9 +209,7 @@ def read_key(
     *,
     is_in_topic: bool,
 ) -> Iterator[RowRead]:
-    """Whether readers can read rows: srfix asks the registry for each id under each subject, by content. The topic's
-    record is the row that a restore puts in the store, and that standbys hold.
-    """
+    """srfix asks for each id under each subject, by content. A restore, and standbys, hold the topic's record."""
     for schema_id, asked_subject in product(ids, subjects):
         yield row_read(
             row, asked_subject, ask_membership(registry, asked_subject.subject, schema_id), is_in_topic=is_in_topic
@@ -235,9 +217,7 @@ def read_key(
 
 
 def is_failing(reads: Iterable[RowRead]) -> bool:
-    """True if a row cannot be read: none of the subjects has its schema, or an existing subject lacks it, which
-    somebody probably asks because it exists.
-    """
+    """True if none of the subjects has a row's schema, or an existing one lacks it, which somebody probably asks."""
     by_row: dict[tuple[str, int], list[RowRead]] = {}
     for read in reads:
         by_row.setdefault((read.row, read.schema_id), []).append(read)
@@ -249,9 +229,8 @@ def is_failing(reads: Iterable[RowRead]) -> bool:
 
 
 def key_in_topic(form: StoreFormat) -> Callable[[bytes], bytes] | None:
-    """Converts a changelog record's key to the key that the store's serde wrote, without a window or a side beside it;
-    None for subscriptions, whose records are in the partition of their foreign key. It raises FormatError for a key of
-    another form.
+    """Makes a changelog record's key the key that the store's serde wrote, without a window or a side; or a
+    FormatError. None for subscriptions, whose records are in the partition of their foreign key.
     """
     if form is StoreFormat.SUBSCRIPTION:
         return None
@@ -270,9 +249,7 @@ def newest_record(
     key_of: Callable[[bytes], bytes] = bytes,
     most: int = MOST_LOOKED_AT,
 ) -> NewestRecord:
-    """The newest record of a key; the search starts at the end of the partition. `key_in_topic` converts a record's key
-    to that of the store.
-    """
+    """The newest record of a key, from the end of the partition; `key_of` makes a record's key that of the store."""
     begin, end = cluster.watermarks(topic, [partition])[partition]
     size, upper, looked_at = _FIRST_LOOK, end, 0
     while upper > begin and end - upper < most:
@@ -303,9 +280,8 @@ def record_ids(record: RawRecord) -> tuple[SchemaId, ...]:
 
 
 def rows_not_registered(rows: Iterable[StateRow], registry: ReadableRegistry, subject: Subject) -> Iterator[StateRow]:
-    """The rows with a schema id that the registry does not know, or whose schema the subject does not hold; asked by
-    content, as the failing reader asks. For a key's subject (`…-key`) the keys count, else the values. Each id is asked
-    once.
+    """The rows with a schema id that the registry does not know, or whose schema the subject lacks; asked by content.
+    For a key's subject (`…-key`) the keys count, else the values. Each id is asked once.
     """
     split = split_subject(split_context(subject)[1])
     role = Role.VALUE if split is None else split[1]

@@ -25,8 +25,6 @@ from srfix.serde.schemas.models import Json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicStepDone:
-    """A step was carried out to its end."""
-
     step: TopicStep
     report: StepReport
 
@@ -48,10 +46,8 @@ def apply_topic_plan(
     kept_path: Path | None = None,
     clock: Callable[[], str] = now,
 ) -> Iterator[TopicEvent]:
-    """Carries out the plan step by step, and yields each step when it is done. Before the first write, the journal
-    exists, is locked and carries the plan, and srfix has compared all that the plan expects. After a kill at any
-    instant, the same call continues from the present state of the topic. A plan that deletes records needs the file
-    that keeps them.
+    """Carries out the plan as `CarryingOut.events`. After a kill at any instant, the same call continues from the
+    present state of the topic. A plan that deletes records needs the file that keeps them.
     """
     yield from _TopicRun(plan, look, hand, kept_path).events(journal_path, clock)
 
@@ -145,9 +141,7 @@ TopicUndoEvent = TopicStepUndone | Left[TopicStep] | AlreadyRolledBack
 def roll_back_topic_plan(
     journal_path: Path, look: Look, hand: Hand, *, kept_path: Path | None = None, clock: Callable[[], str] = now
 ) -> Iterator[TopicUndoEvent]:
-    """Undoes the begun steps of the journal, last step first, and yields each. After a kill, call it again. The file
-    with the records is expected at its old place, unless it is named.
-    """
+    """Undoes the begun steps, last first. After a kill, call it again. The file is at its old place, if unnamed."""
     yield from _TopicRollback(look, hand, kept_path).events(journal_path, clock)
 
 

@@ -54,11 +54,7 @@ class KeyWatch:
     Read in the order of offsets, a key's records are the planned one, our tombstones, and those of others. `apply` puts
     a tombstone after the planned record, a rollback puts the planned record after the tombstone. Somebody else may
     write a record after srfix has looked at the key and before srfix writes: then srfix's record has overtaken theirs,
-    and srfix writes theirs again.
-
-    :param records: the records that the plan deletes, in this partition.
-    :param mark: the value of srfix's header.
-    :param writes: what this run writes: srfix's tombstones, or the planned records.
+    and srfix writes theirs again. `mark` is the value of srfix's header, `writes` what this run writes.
     """
 
     def __init__(self, records: Iterable[RawRecord], mark: bytes, *, writes: Whose) -> None:
@@ -108,7 +104,6 @@ class LogFollower:
         """The offset up to which it was read (exclusive); None before the first read."""
 
     def read_on(self, take: Callable[[Iterable[RawRecord]], None]) -> int:
-        """Hands the new records over, and returns the log's end."""
         start, end = self._look.watermarks(self._topic, [self._partition])[self._partition]
         position = start if self.position is None else self.position
         if end < position:

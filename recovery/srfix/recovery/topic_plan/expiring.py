@@ -46,9 +46,7 @@ WHY_STOPPED: Final = (
     "disk"
 )
 ISOLATION: Final = Isolation.READ_UNCOMMITTED
-"""Every record counts as newest, even in open and aborted transactions: in doubt a key is left, so that none is expired
-wrongly.
-"""
+"""Open and aborted transactions count, too: in doubt a key is left, so that none is expired wrongly."""
 _SAMPLES: Final = 5
 _LONGEST_KEY: Final = 60
 
@@ -131,7 +129,6 @@ def plan_expiry(
 
 
 def _topic_of(request: ExpiryRequest, look: Look) -> tuple[Topic, int]:
-    """The topic and the number of its partitions, after the check that it belongs to the application."""
     if (request.store is None) == (request.topic is None):
         raise UsageError(
             "Give either --store (for a store's changelog) or --topic (for a topic that the application reads)."

@@ -36,9 +36,8 @@ _LOG = Isolation.READ_UNCOMMITTED
 
 
 def check_seed(work: SeedChangelog, look: Look, *, may_exist: bool, must_exist: bool, filled: Iterable[int]) -> None:
-    """Raises unless the world is as the plan expects it, and the changelog holds only this plan's own work. The
-    changelog may exist if the plan has begun to create it, and must exist if the plan has created it. It may hold rows
-    in the partitions that the plan has begun to fill.
+    """The changelog may exist if the plan has begun to create it, must exist if the plan has created it, and may hold
+    rows of this plan in the partitions that it has begun to fill. Else a PlanError.
     """
     require_no_members(look, work.application, why=WHY_STOPPED)
     topics = look.topics()
@@ -135,9 +134,7 @@ def fill(work: SeedChangelog, look: Look, hand: Hand, partition: int) -> tuple[S
 
 
 def unfill(work: SeedChangelog, look: Look, hand: Hand, partition: int, end: int | None) -> StepReport | str:
-    """Writes a tombstone for each row of a partition, or says why the partition is left. Its end right after the
-    filling may be unknown.
-    """
+    """Writes a tombstone for each row, or says why the partition is left; its end after the filling may be unknown."""
     planned, below = work.partitions[partition], work.changelog_ends[partition]
     why = others_have_written(work, look, partition, end)
     if why is not None:

@@ -24,10 +24,7 @@ _POLL_S: Final = 0.1
 
 
 class KafkaHand:
-    """Writes to one cluster. Close it after use. Properties of librdkafka's configuration that would join a group,
-    commit, print or open a transaction are left out. `timeout_s` is how long the cluster may take for one request, or
-    for the records that are under way.
-    """
+    """Writes to one cluster. Properties that would join a group, commit, print or open a transaction are left out."""
 
     def __init__(self, config: Mapping[str, str], *, timeout_s: float = 60.0) -> None:
         from confluent_kafka import KafkaException
@@ -108,9 +105,7 @@ class KafkaHand:
             producer.flush(_POLL_S)
 
     def _is_led(self, topic: str, partitions: int) -> bool:
-        """False while a broker that the cluster lists as a partition's leader does not know it yet. The next step
-        reports other errors.
-        """
+        """False while a listed leader of a partition does not know it yet. The next step reports other errors."""
         from confluent_kafka import KafkaError, KafkaException, TopicPartition
         from confluent_kafka.admin import OffsetSpec
 

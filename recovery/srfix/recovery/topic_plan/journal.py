@@ -34,7 +34,6 @@ class TopicState(JournalState[TopicStep, None, int]):
 
     plan: TopicPlan
     kept: Path | None = None
-    """The file with the records that the plan deletes; None if it deletes none."""
 
     @property
     def to_undo(self) -> Set[int]:

@@ -28,7 +28,6 @@ _CHUNK: Final = 1 << 20
 
 
 def kept_records_path(plan_path: Path) -> Path:
-    """Beside the plan: `<plan>.records.jsonl`."""
     return plan_path.with_name(plan_path.name + _SUFFIX)
 
 
@@ -58,7 +57,6 @@ def keep_records(records: Iterable[RawRecord], path: Path) -> KeptRecords:
 
 
 def check_kept_records(path: Path, records: KeptRecords) -> None:
-    """Raises unless the file is the one that the plan was made with."""
     digest = hashlib.sha256()
     try:
         with open_file(path) as stream:

@@ -1,5 +1,4 @@
-"""The cluster functions that both kinds of topic plans need: `Look` reads partitions, groups and logs, `Hand`
-writes. The tests have their own versions of both. Also the result of a step, and the error for a changed world. The
+"""What both kinds of topic plans need of a cluster: `Look` reads partitions, groups and logs, `Hand` writes. The
 meaning of a compacted topic is the newest record of each key, and a restore loads the same. Keys and fingerprints are
 held in memory, one partition at a time; values are not, so they are read again when they are needed.
 """
@@ -25,13 +24,10 @@ from srfix.serde.wire import PREFIX_ID_SIZE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRecord:
-    """A record that is appended unchanged."""
-
     partition: int
     """The partition; no partitioner chooses it."""
     key: bytes
     value: bytes | None = field(repr=False)
-    """The value's bytes; None for a tombstone."""
     headers: tuple[tuple[str, bytes | None], ...] = ()
     timestamp_ms: int | None
     """Milliseconds since the epoch; None for the time of writing."""
@@ -44,30 +40,27 @@ class Look(Protocol):
 
     def committed(
         self, group: str, topic_partitions: Iterable[tuple[str, int]]
-    ) -> Mapping[tuple[Topic, int], int | None]:
-        """The offsets that a group has committed; None if it has none."""
+    ) -> Mapping[tuple[Topic, int], int | None]: ...
 
     def group_state(self, group: str) -> GroupState: ...
 
     def topic_configs(self, topics: Iterable[str]) -> Mapping[Topic, TopicConfigs]: ...
 
-    def watermarks(self, topic: str, partitions: Iterable[int]) -> Mapping[int, tuple[int, int]]:
-        """For each partition the start (inclusive) and the end (exclusive) of its log."""
+    def watermarks(self, topic: str, partitions: Iterable[int]) -> Mapping[int, tuple[int, int]]: ...
 
     def read(
         self, topic: str, partition: int, begin: int, end: int, *, isolation: Isolation = Isolation.READ_UNCOMMITTED
-    ) -> Iterator[RawRecord]:
-        """The records from `begin` (inclusive) to `end` (exclusive)."""
+    ) -> Iterator[RawRecord]: ...
 
 
 class Hand(Protocol):
     """The writing side; `srfix.recovery.topic_plan.KafkaHand` implements it. Only `apply` and `rollback` get one."""
 
-    def create_topic(self, topic: str, partitions: int, *, replication_factor: int, configs: Mapping[str, str]) -> None:
-        """Creates a topic, and returns when the cluster lists it."""
+    def create_topic(
+        self, topic: str, partitions: int, *, replication_factor: int, configs: Mapping[str, str]
+    ) -> None: ...
 
-    def delete_topic(self, topic: str) -> None:
-        """Deletes a topic with all its records, and returns when the cluster no longer lists it."""
+    def delete_topic(self, topic: str) -> None: ...
 
     def append(self, topic: str, records: Iterable[NewRecord]) -> int:
         """Appends records in order, and returns how many when all of them are acknowledged by all replicas in sync."""
@@ -75,10 +68,7 @@ class Hand(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepReport:
-    """The result of one run for a step."""
-
     written: int = 0
-    """How many records this run wrote."""
     stood: int = 0
     """Planned records that an earlier run had written."""
     left: int = 0
@@ -135,16 +125,12 @@ def known_configs(look: Look, topic: str) -> Mapping[str, str]:
 def newest_of(
     look: Look, topic: str, partition: int, log: tuple[int, int], isolation: Isolation
 ) -> dict[bytes, NewestRecord]:
-    """The newest record of each key of a partition, with tombstones, from the first (inclusive) to the second offset of
-    `log` (exclusive).
-    """
+    """The newest record of each key of a partition, with tombstones, between two offsets, the second exclusive."""
     return newest_records(look.read(topic, partition, *log, isolation=isolation))
 
 
 def changed(what: str) -> PlanError:
-    """The error for a world that is not as the plan expects it; `what` says the difference, without capital and full
-    stop.
-    """
+    """The error for a world that is not as the plan expects it; `what` says the difference, in a clause."""
     return PlanError(
         f"The cluster has changed since the plan was made: {what}. srfix wrote nothing after it saw this. Make a new plan."
     )
@@ -156,8 +142,6 @@ _ABSENT = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewestRecord:
-    """The parts of a key's newest record that are kept."""
-
     offset: int
     timestamp_ms: int | None
     bytes_: int
@@ -185,9 +169,7 @@ def fingerprint_of(record: RawRecord) -> bytes:
 
 
 def newest_records(records: Iterable[RawRecord]) -> dict[bytes, NewestRecord]:
-    """For each key the newest of a partition's records, with tombstones, in the order of their offsets. Records with a
-    null key are skipped, as in a restore.
-    """
+    """For each key its newest record, with tombstones, by offset; null keys are skipped, as in a restore."""
     newest: dict[bytes, NewestRecord] = {}
     beginnings: dict[bytes, bytes] = {}
     for record in records:
@@ -231,9 +213,7 @@ def digest_of(newest: Mapping[bytes, NewestRecord]) -> str:
 
 
 def partition_rows(partition: int, log: tuple[int, int], newest: Mapping[bytes, NewestRecord]) -> PartitionRows:
-    """A plan's summary of these records of a partition, read from the first (inclusive) to the second offset of `log`
-    (exclusive).
-    """
+    """A plan's summary of these records, read from the first (inclusive) to the second offset of `log` (exclusive)."""
     times = [record.timestamp_ms for record in newest.values() if record.timestamp_ms is not None]
     return PartitionRows(
         partition=partition,

@@ -136,7 +136,6 @@ EXPIRE_PARTITION: Final = "expire-partition"
 class TopicStep:
     step: int
     kind: str
-    """`create-topic`, `fill-partition` or `expire-partition`."""
     partition: int | None
     """None for the creation of a topic."""
 
@@ -160,7 +159,6 @@ class TopicPlan:
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the canonical JSON of everything except the digest itself."""
         return plan_digest(topic_plan_document(self))
 
     @property
@@ -221,7 +219,6 @@ class TopicPlanDocument(VersionedDocument, tag=SCHEMA):
 
 
 def topic_plan_document(plan: TopicPlan) -> dict[str, Json]:
-    """The `srfix.topic-plan/1` document, digest included."""
     document = TopicPlanDocument.of(
         plan, actions=[TopicStepPart.of(step, topic=plan.work.topic) for step in plan.actions], digest=""
     ).to_json()

@@ -65,9 +65,7 @@ def plan_seed(
     command_line: CommandLine = NOTHING_GIVEN,
     clock: Callable[[], str] = now,
 ) -> TopicPlan:
-    """Makes the plan. Reads only. `cluster` is the cluster's name without secrets; without `registered`, no registry is
-    asked.
-    """
+    """Makes the plan. Reads only; without `registered`, no registry is asked."""
     changelog = changelog_topic(request.application, request.store)
     if changelog == request.source:
         raise UsageError(f"{changelog} is the store's changelog. --source must name the topic that the table reads.")
@@ -109,9 +107,7 @@ def plan_seed(
 
 
 def restorable(look: Look, application: str, source: Topic, count: int) -> dict[int, tuple[int, int]]:
-    """The range that a restore loads from each partition: from the log's start to the committed offset; empty without a
-    committed offset.
-    """
+    """What a restore loads of each partition: from the log's start to the committed offset; empty without one."""
     committed = look.committed(application, [(source, partition) for partition in range(count)])
     if all(committed[source, partition] is None for partition in range(count)):
         raise PlanError(

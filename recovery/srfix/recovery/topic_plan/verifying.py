@@ -43,8 +43,6 @@ class TopicOutcome(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicCheck:
-    """The observation of one partition, or of the topic."""
-
     outcome: TopicOutcome
     what: str
     """In words, without capital and full stop."""
@@ -59,8 +57,6 @@ class TopicCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """A journal's facts about the plan."""
-
     ends: Mapping[int, int] = field(default_factory=dict)
     """For each partition, its end right after it was written."""
     rolled_back: bool = False
@@ -69,9 +65,7 @@ class Applied:
 def verify_topic_plan(
     plan: TopicPlan, look: Look, *, applied: Applied | None = None, kept_path: Path | None = None
 ) -> Iterator[TopicCheck]:
-    """Reads the topic, and yields an observation of each partition to which the plan writes. It compares with the
-    journal, if there is one, and with the file of the records that the plan deletes.
-    """
+    """An observation of each partition to which the plan writes, by the journal and the file of records, if any."""
     work = plan.work
     if applied is not None and applied.rolled_back:
         yield TopicCheck(outcome=TopicOutcome.FAILS, what="the journal says that the plan was rolled back")
@@ -118,9 +112,7 @@ def _configs(work: Work, look: Look) -> Iterator[TopicCheck]:
 
 
 def _filled(work: SeedChangelog, look: Look, planned: PartitionRows, end_then: int | None) -> TopicCheck:
-    """Whether a partition of a changelog holds the rows. A journal, if there is one, says where the partition ended
-    right after it was filled.
-    """
+    """Whether a partition of a changelog holds the rows; a journal knows where it ended right after it was filled."""
     partition, below = planned.partition, work.changelog_ends[planned.partition]
     start, end = look.watermarks(work.changelog, [partition])[partition]
     if end < below or (end_then is not None and end < end_then):

@@ -62,9 +62,7 @@ def foresee_id(
     known_under: Subject,
     in_force: Mapping[str, Json],
 ) -> ForeseenId:
-    """The id that the content gets, apart from what the subject adds to it. `known_under` is a subject that should hold
-    it, the source's own; `in_force` is the configuration in force for the subject that gets it.
-    """
+    """The id that the content gets in this configuration. `known_under` should hold it: the source's own subject."""
     answer = _look_up(registry, known_under, schema)
     current, is_gone = _current(registry, schema_id, known_under)
     holder = answer if current is None else current
@@ -120,15 +118,12 @@ def foresee_id(
 
 
 def fields_in_force(registry: ReadableRegistry, subject: Subject) -> Mapping[str, Json]:
-    """The fields, except the level, of the configuration in force for a subject, its own or inherited."""
     fields = registry.effective_config(subject).fields
     return {name: value for name, value in fields.items() if name not in ("compatibilityLevel", "alias")}
 
 
 def inherited_metadata(registry: ReadableRegistry, state: SubjectState, in_force: Mapping[str, Json]) -> str | None:
-    """Why a version that is registered by text would get metadata under a subject, and so another id; None if it would
-    not.
-    """
+    """Why a version registered by text would get metadata under a subject, and so another id; None if it would not."""
     if state.live:
         latest = registry.version(state.subject, state.live[-1].version)
         if latest.metadata:
@@ -165,9 +160,7 @@ def _look_up(registry: ReadableRegistry, subject: Subject, schema: Schema) -> Sc
 
 
 def _current(registry: ReadableRegistry, schema_id: SchemaId, asked_as: Subject) -> tuple[SchemaVersion | None, bool]:
-    """A version with the id that a registration of an id's content would get, and whether that id no longer has a
-    version. Neither if the registry does not show it (Karapace).
-    """
+    """A version with the id that this content gets, and whether that id has none any more; neither on Karapace."""
     try:
         versions = registry.versions_of_id(schema_id, deleted=True, subject=asked_as) or ()
     except SchemaNotFoundError:

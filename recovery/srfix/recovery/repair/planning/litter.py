@@ -24,8 +24,6 @@ from srfix.serde.wire import SchemaId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deletion:
-    """One subject whose versions are soft-deleted."""
-
     finding: Finding
     state: SubjectState
     actions: tuple[DeleteVersion, ...]

@@ -28,8 +28,6 @@ from srfix.serde.wire import SchemaId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnVersion:
-    """A version that the owner of a subject has registered."""
-
     state: VersionState
     schema: Schema
 
@@ -41,17 +39,13 @@ class Outlook:
     own: VersionState | None = None
     """The owner's latest version, a soft-deleted one if it has no live one; None if srfix knows no version of its own."""
     refused_by: tuple[SchemaId, ...] = ()
-    """Ids that stay live, or are live already, and with which the owner's own schema is incompatible: its next schema
-    will be refused (409).
-    """
+    """Ids that stay live, or are live already, and incompatible with the owner's own schema: its next gets 409."""
     untold: tuple[SchemaId, ...] = ()
     """Ids that stay live, or are live already, for which that is not known."""
 
 
 def outlook(own: Sequence[OwnVersion], live: Sequence[tuple[SchemaId, Schema]], level: str) -> Outlook:
-    """Whether the owner's next schema will be accepted at a level, if these versions are live and count besides its own
-    versions (ascending).
-    """
+    """Whether the owner's next schema will be accepted at a level, if these are live besides its own (ascending)."""
     latest = _latest(own)
     if level == "NONE":
         return Outlook(own=latest.state if latest is not None else None)
@@ -71,10 +65,9 @@ def _latest(own: Sequence[OwnVersion]) -> OwnVersion | None:
 
 
 def leaves_room(own: Sequence[OwnVersion], registered: Schema, level: str) -> bool:
-    """True if a schema may stay live under a subject, because no possible next schema of the owner is incompatible with
-    it. All of the owner's versions are checked, not only the latest, because one of them may be a repair's whose
-    records are gone. False for a subject without own versions, because nobody knows its first one. FORWARD and FULL
-    also check additions of a future schema, which nobody knows either.
+    """True if a schema may stay live: no possible next schema of the owner is incompatible with it. All of the owner's
+    versions are checked, because one may be a repair's whose records are gone; without any, nobody knows its first one.
+    FORWARD and FULL also check additions of a future schema, which nobody knows either.
     """
     if level == "NONE":
         return True
@@ -133,7 +126,6 @@ def _are_plain_avro(*schemas: Schema) -> bool:
 
 
 def _bare(document: Json) -> Json:
-    """A schema without defaults and aliases."""
     match document:
         case dict():
             return {key: _bare(value) for key, value in document.items() if key not in ("default", "aliases")}
@@ -209,9 +201,7 @@ def not_found_once_deleted(survey: Survey, state: SubjectState) -> str | None:
 
 
 def _elsewhere(survey: Survey) -> tuple[SchemaVersion, bool] | None:
-    """A version of a completely soft-deleted subject, with the same text as in a reader's request, and whether a
-    look-up finds it; None if there is no such version.
-    """
+    """A version of a completely soft-deleted subject, with the text that readers send, and whether it is found."""
     live = frozenset(survey.registry.subjects())
     for subject in islice((name for name in survey.subjects() if name not in live), _MOST_PROBED):
         for version in survey.versions(subject)[:1]:
@@ -221,9 +211,7 @@ def _elsewhere(survey: Survey) -> tuple[SchemaVersion, bool] | None:
 
 
 def is_of_no_use(plan: Plan, registry: GivenRegistry) -> bool:
-    """True if the failing reader does not find a version that a plan has just soft-deleted; the first such version
-    decides. Reads only.
-    """
+    """True if the failing reader does not find the first version that a plan has soft-deleted. Reads only."""
     deleted = {(action.subject, action.schema_id) for action in plan.actions if isinstance(action, SoftDelete)}
     registered = (action for action in plan.actions if isinstance(action, Register))
     first = next((action for action in registered if (action.subject, action.schema_id) in deleted), None)

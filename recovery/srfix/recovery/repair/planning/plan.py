@@ -115,9 +115,7 @@ def plan_wants(
     exact_ids: bool = False,
     clock: Callable[[], str] = now,
 ) -> Plan:
-    """Plans the schemas that these subjects lack, whatever a diagnosis found. The plan's omissions list the schemas
-    that the registry would not accept.
-    """
+    """Plans what these subjects lack, whatever a diagnosis found; omissions list what the registry would not accept."""
     decided = tuple(decide(wants, survey, keep=keep, exact_ids=exact_ids))
     needed = tuple(decision for decision in decided if isinstance(decision, SubjectRepair))
     omissions = tuple(decision for decision in decided if isinstance(decision, Omission))
@@ -188,7 +186,6 @@ def _unseen(examination: Examination, planned: Collection[Subject]) -> Iterator[
 
 
 def stores_of(needed: Iterable[SubjectRepair]) -> frozenset[tuple[str, str]]:
-    """The stores that the repairs are for, as (application, store)."""
     facts = (repair.want.facts for repair in needed)
     return frozenset(
         (store_facts.store.application, store_facts.store.name)
@@ -205,7 +202,6 @@ def _actions_of(needed: Iterable[SubjectRepair]) -> tuple[Action, ...]:
 
 
 def _planned_ids(needed: Iterable[SubjectRepair]) -> dict[Subject, tuple[SchemaId, ...]]:
-    """For each subject the ids that are registered there, by the repairs of all stores."""
     ids: dict[Subject, set[SchemaId]] = {}
     for repair in needed:
         ids.setdefault(repair.want.role.subject, set()).update(membership.schema_id for membership in repair.missing)
@@ -279,7 +275,6 @@ def _numbered(actions: Iterable[Action], *, start: int) -> Iterator[Action]:
 
 
 def _planned_finding(repair: SubjectRepair, ids: tuple[SchemaId, ...]) -> PlannedFinding:
-    """The finding of a repair, in the form of a plan, with every id that the plan registers under its subject."""
     facts = repair.want.facts
     if facts.source is None:
         raise PlanError(f"srfix does not know the source topic of store {facts.store}. Name it with --source.")
@@ -317,10 +312,9 @@ _STOPPED: Final = frozenset({"Empty", "Dead"})
 
 
 def by_what_they_unblock(repairs: Sequence[SubjectRepair], examination: Examination) -> tuple[SubjectRepair, ...]:
-    """The repairs, application by application: those with the worst finding first, then those that are down, then by
-    the number of repaired rows, then by name; within an application in the same order. An application works again only
-    when all of its stores are readable. So an interrupted repair, or one that is carried out in part (`srfix apply`
-    with `--only`), completes as many applications as it can.
+    """The repairs by application: the worst finding first, then those that are down, then by repaired rows, then by
+    name. An application works again only when all of its stores are readable, so an interrupted or a partial repair
+    (`srfix apply --only`) completes as many applications as it can.
     """
     findings_by_role: dict[tuple[str, str, Role], list[Finding]] = {}
     for finding in examination.diagnosis.findings:
@@ -359,7 +353,6 @@ def _live_keys(findings: Iterable[Finding]) -> int:
 
 
 def _down(state: str | None) -> int:
-    """Applications that are known to be down come first, those that are known to run come last."""
     if state is None:
         return 1
     return 0 if state in _STOPPED else 2

@@ -135,7 +135,6 @@ def _latest(repair: SubjectRepair) -> Iterator[str]:
 
 
 def _outlook(repair: SubjectRepair, *, leaves_live: bool) -> str:
-    """Whether the next schema of the subject's owner will be accepted."""
     outlook, level = repair.outlook, repair.level
     next_one = capitalized(_next_schema(repair))
     own = outlook.own
@@ -213,9 +212,7 @@ def _users(repair: SubjectRepair) -> str:
 
 
 def cost_within(actions: Sequence[Action], survey: Survey, version_limit: int | None, *, less: str) -> Cost:
-    """The cost of these steps. If there is a limit, the registry's versions are counted, soft-deleted ones too. `less`
-    names the options that make a smaller plan, for the error.
-    """
+    """The cost of these steps, against the limit if there is one; `less` names the options that make a smaller plan."""
     version_count = None if version_limit is None or not actions else len(list_holders(survey.registry))
     cost = cost_of(actions, held=version_count, limit=version_limit)
     if cost.exceeds:

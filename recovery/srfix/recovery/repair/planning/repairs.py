@@ -38,8 +38,6 @@ from srfix.serde.wire import SchemaId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectRepair:
-    """The repair that one subject needs."""
-
     want: Want
     """The store, and the subject that lacks schemas: the phantom subject, or the source's own."""
     at_fault: tuple[SchemaId, ...]
@@ -53,11 +51,9 @@ class SubjectRepair:
     left_live_for: str | None = None
     """Why a version stays live although it should be soft-deleted; None if there is no such version."""
     relax: bool = False
-    """True if the level has to be NONE during the registration."""
     is_level_ambiguous: bool = False
     """True if srfix does not know whether the level that is put back is the subject's own."""
     exact: bool = False
-    """True if the requests name the ids, in the subject's mode IMPORT."""
     inherited_fields: Mapping[str, Json] = field(default_factory=dict)
     """The inherited fields of the configuration in force, except the level; they are kept while the level is relaxed."""
     new_ids: Mapping[SchemaId, SchemaId] = field(default_factory=dict)
@@ -65,7 +61,6 @@ class SubjectRepair:
     any_id: Mapping[SchemaId, str] = field(default_factory=dict)
     """For each id in the records whose content gets an unpredictable id that the reader accepts: the reason."""
     holders: Mapping[SchemaId, tuple[Subject, ...]]
-    """For each id, other subjects that hold it."""
     also_by: tuple[str, ...] = ()
 
     def registered_as(self, schema_id: SchemaId) -> SchemaId:
@@ -96,7 +91,6 @@ def decide(
 def _decide(
     want: Want, missing: tuple[Membership, ...], survey: Survey, *, keep: Keep, exact_ids: bool
 ) -> Iterator[SubjectRepair | Omission]:
-    """Decides which schemas can be registered and how, whether they stay live, and whether the level must be relaxed."""
     registry, role, own = survey.registry, want.role, want.known_under
     refusals = foreseen_refusals(registry, role, missing)
     final = {refusal.schema_id: refusal.reason for refusal in refusals if not refusal.is_overcome}
@@ -181,9 +175,7 @@ def _as_sent(membership: Membership, foreseen: ForeseenId | None) -> Membership:
 def _not_by_text(
     registry: ReadableRegistry, role: RoleFacts, foreseen: Mapping[SchemaId, ForeseenId], inherited: str | None
 ) -> Iterator[tuple[SchemaId, str]]:
-    """The ids that the requests must name, because the reader needs them and their text alone would get other ids; and
-    why.
-    """
+    """The ids that the requests must name, because their text alone would get other ids; and why."""
     context = registry.context_of(role.subject)
     for schema_id, foreseen_id in foreseen.items():
         if inherited is not None:
@@ -249,7 +241,6 @@ def _soft_deleted(
 
 
 def _own_versions(want: Want, survey: Survey) -> tuple[OwnVersion, ...]:
-    """The versions that the owner of the subject has registered, ascending."""
     role, registry = want.role, survey.registry
     versions = (
         own_versions(role, want.known_under, survey.membership)
@@ -266,9 +257,7 @@ def _own_versions(want: Want, survey: Survey) -> tuple[OwnVersion, ...]:
 def _outlook(
     own: Sequence[OwnVersion], role: RoleFacts, left_live: Sequence[tuple[SchemaId, Schema]], level: str, survey: Survey
 ) -> Outlook:
-    """Whether the owner's next schema will be accepted. It must be compatible with the versions that the repair leaves
-    live, and with older live versions of others.
-    """
+    """Whether the owner's next schema will pass against what the repair leaves live, and others' older versions."""
     its_own = {version.state.version for version in own}
     against: list[tuple[SchemaId, Schema]] = []
     for version in role.state.live:

@@ -126,7 +126,6 @@ def _next_ones(finding: TopicFinding, survey: Survey, known_ids: Collection[Sche
 
 
 def _beyond_repair(topic_check: TopicCheck) -> Iterator[Omission]:
-    """Faults that no plan can repair."""
     for finding in topic_check.findings:
         if finding.severity is not Severity.NOTE and not finding.repairable:
             yield Omission(
@@ -147,7 +146,6 @@ def _unseen(topic_check: TopicCheck) -> Iterator[Omission]:
 
 
 def _playbook(topic_check: TopicCheck) -> Iterator[str]:
-    """What to do around the repair, in order."""
     topic, reader = topic_check.answers.question.topic, topic_check.answers.question.read.reader
     yield "Stop jobs that clean up or copy subjects until the repair is verified."
     yield "Repair: apply the plan with srfix apply, then check the repair with srfix verify."

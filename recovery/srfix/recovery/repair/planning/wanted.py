@@ -37,9 +37,7 @@ ONLY_ON_REQUEST: Final = frozenset(check.code for check in CHECKS if check.repai
 def wanted(
     examination: Examination, survey: Survey, width: Width, also: Collection[str], context: CheckContext
 ) -> Iterator[Want | PassedOver]:
-    """The needed repairs, and the repairs of `ON_REQUEST` that `also` asks for; the others are passed over. If there is
-    no finding for lack of a census, the person's words on reader and version decide whether a repair is needed.
-    """
+    """The needed repairs, and those that `also` asks for. Without a census, the person's words on the reader decide."""
     request = RepairRequest(
         stores=examination.facts, survey=survey, width=width, also=frozenset(also), command_line=context.command_line
     )

@@ -1,6 +1,4 @@
-"""The results of a verification: what holds, what does not hold, what was not looked at; and how much was looked at, by
-subject.
-"""
+"""The results of a verification, and how much was looked at, by subject."""
 
 from __future__ import annotations
 
@@ -37,9 +35,7 @@ class Problem(_SubjectEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotLookedAt(_SubjectEvent):
-    """A check that srfix could not make: it is neither confirmed nor a problem, but the verification is not complete.
-    It has no id and no rows.
-    """
+    """A check that srfix could not make: neither confirmed nor a problem, but the verification is not complete."""
 
 
 Event = Confirmed | Problem | NotLookedAt
@@ -47,8 +43,6 @@ Event = Confirmed | Problem | NotLookedAt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
-    """How much was looked at under one subject."""
-
     subject: Subject
     ids: int
     rows: int

@@ -25,8 +25,6 @@ _ANOTHER_REGISTRY = "is this the plan's registry? Check --registry"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedIds:
-    """The ids of one planned finding, each asked for under its subject."""
-
     finding: PlannedFinding
     texts: Mapping[SchemaId, Schema]
     """The plan's registrations under the subject, by their expected id."""
@@ -66,9 +64,7 @@ class AskedIds:
         )
 
     def events(self, registry: ReadableRegistry, *, is_partial: bool = False) -> Iterator[Event]:
-        """The results, by ascending id. A topic that was not read to its end, or not at all, counts as partial: its
-        unread records may carry an id.
-        """
+        """By ascending id. A topic that was not read to its end counts as partial: unread records may carry an id."""
         if self.texts and all(_is_absent(self.memberships[schema_id]) for schema_id in self.texts):
             yield Problem(
                 subject=self.finding.subject,
@@ -92,7 +88,6 @@ class AskedIds:
         )
 
     def _problem(self, membership: Membership) -> str | None:
-        """Why the reader's look-up fails; None if it succeeds."""
         schema_id, code = membership.schema_id, membership.error_code
         if not membership.is_known:
             if schema_id in self.live:
@@ -112,9 +107,7 @@ class AskedIds:
         return f" is not registered here ({code}); plan and apply again"
 
     def _another_content(self, membership: Membership, registry: ReadableRegistry) -> str | None:
-        """A text that says that the id is another schema here than in the plan; None if it is not. A text that a
-        registry has normalised differs from the plan's text, but leads to the same id.
-        """
+        """That the id is another schema here than in the plan. A normalised text leads to the same id."""
         text = self.texts.get(membership.schema_id)
         if text is None or membership.schema is None or same_content(as_readers_ask(text), membership.schema):
             return None
@@ -137,7 +130,6 @@ def _is_absent(membership: Membership) -> bool:
 
 
 def left_out_elsewhere(plan: Plan, registry: ReadableRegistry, *, asked: Collection[Subject]) -> Iterator[Event]:
-    """Omissions of the plan under other subjects than those that were asked for ids."""
     for omission in plan.omissions:
         if omission.subject in asked and omission.schema_ids:
             continue

@@ -1,6 +1,5 @@
-"""A verification of every live row, on Spark, both as the failing reader reads it and as a dual-subject reader does.
-`verify` decodes one live row for each schema id and partition; this reads all rows that a restore loads. The executors
-read them, so they need srfix, whose registry client asks from there.
+"""A verification of every live row, on Spark, both as the failing reader and as a dual-subject reader reads it. The
+executors need srfix, whose registry client asks from there.
 """
 
 from __future__ import annotations

@@ -30,9 +30,7 @@ from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId
 
 _READER_FAILS = (WireError, ResolveError, DecodeError, InvalidSchemaError)
-"""Errors that the reader meets, too. A registry that does not answer says nothing of the rows, so that error is
-raised.
-"""
+"""Errors that the reader meets, too. A registry that does not answer says nothing of the rows: that error is raised."""
 
 
 def rows_read(

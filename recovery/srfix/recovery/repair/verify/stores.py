@@ -75,9 +75,7 @@ def next_put(
     finding: PlannedFinding, before: SubjectState, carried: Iterable[SchemaId], registry: ReadableRegistry
 ) -> Iterator[Event]:
     """A put that the registry would refuse (SRF016): from Kafka Streams 2.7 on, it registers the application's own
-    schema under the source's own subject. Then rows can be read, but the stream thread dies at the first row that it
-    writes. `before` is the state of the source's own subject at the time of the plan; records of the topic carry the
-    ids `carried`.
+    schema under the source's own subject, whose state was `before`. Records of the topic carry the ids `carried`.
     """
     store = store_of(finding)
     phantom = store.subject(finding.role)

@@ -47,11 +47,8 @@ class EveryRow(Protocol):
         window: WindowKind | None = None,
         deadline_s: float | None = None,
     ) -> Iterator[Event]:
-        """The results, under the phantom subject alone, and with the source's subject as second. Partitions that the
-        census did not read to their end are left out.
-
-        :param window: the window behind each key; None if they are not windowed.
-        :param deadline_s: seconds after which it stops, and says so.
+        """The results, under the phantom subject alone, and with the source's subject as second; without partitions
+        that the census did not read to their end. After `deadline_s` it stops, and says so.
         """
 
 
@@ -183,9 +180,7 @@ class _Run:
         return self._looked[where]
 
     def _look_again(self, question: TopicQuestion) -> TopicCheck:
-        """The check of the topic, as its reader reads it. If the group no longer has committed offsets, it is left out,
-        and the whole topic counts.
-        """
+        """The topic's check, as its reader reads it; if the group has no commits any more, the whole topic counts."""
         try:
             return check_topic(question, self.survey, self.engine, on_progress=self.on_progress, **self.limits)
         except UsageError:
@@ -265,9 +260,7 @@ def _commits(cluster: Cluster, finding: PlannedFinding, partitions: int) -> Mapp
 
 
 def _standing(expected: SubjectState, registry: Registry) -> Iterator[Event]:
-    """Compares the state of a subject before the repair with the present state, in the parts that a repair does not
-    change for good.
-    """
+    """Compares a subject's state with that before the repair, in the parts that a repair does not change for good."""
     subject, subject_state = expected.subject, read_subject_state(registry, expected.subject)
     gone = sorted({version.schema_id for version in expected.live} - set(subject_state.schema_ids))
     if gone:
@@ -323,9 +316,7 @@ def circumstances_now(plan: Plan, cluster: Cluster, supplied: Supplied) -> Itera
 
 
 def outcome_of(application: str, plan: Plan, events: Iterable[Event]) -> Verified:
-    """The result of the verification for one application of the plan. A subject that belongs to none of them counts for
-    each.
-    """
+    """The result for one application of the plan. A subject that belongs to none of them counts for each."""
     owners: dict[Subject, set[str]] = {}
     for finding in plan.findings:
         if finding.application is None:

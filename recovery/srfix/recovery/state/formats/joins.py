@@ -49,21 +49,14 @@ class Side(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinSideKey:
-    """The key of a list."""
-
     key: bytes
-    """The bytes that the key's serde wrote."""
     timestamp_ms: int
-    """The time of the records in the list, in milliseconds since the epoch."""
     side: Side
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SidedValue:
-    """An entry of a list."""
-
     payload: bytes
-    """The bytes that the value's serde wrote."""
     side: Side
 
 
@@ -129,26 +122,19 @@ def _side(number: int) -> Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CombinedKey:
-    """The key of a subscription."""
-
     foreign_key: bytes
     """The bytes that the other table's key serde wrote."""
     primary_key: bytes
-    """As this table's key serde wrote it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
-    """The value of a subscription."""
-
     version: int
-    """0 or 1."""
     instruction: int
     """0 to 3 (`SubscriptionWrapper.Instruction`)."""
     hash: bytes | None
     """16 bytes of Murmur3 of the subscribing row; None for a deleted row."""
     primary_key: bytes
-    """As this table's key serde wrote it."""
     primary_partition: int | None = None
     """The partition of this table's row; None in version 0."""
 

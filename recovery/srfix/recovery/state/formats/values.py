@@ -34,9 +34,7 @@ TIMESTAMPED: Final = "keyValueWithTimestamp"
 WITH_HEADERS: Final = "keyValueWithTimestampAndHeaders"
 """The column family of a store with timestamps and headers, from 4.3 on."""
 SESSION_WITH_HEADERS: Final = "sessionKeyValueWithHeaders"
-"""The column family of sessions with headers."""
 WINDOW_WITH_HEADERS: Final = "windowKeyValueWithHeaders"
-"""The column family of time-first windows with headers."""
 
 _TIMESTAMP: Final = struct.Struct(">q")
 _NO_TIMESTAMP: Final = -1
@@ -56,8 +54,6 @@ Columns: TypeAlias = tuple[Sequence[bytes], Sequence[int | None] | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredValue:
-    """The parts of a row's value."""
-
     payload: bytes
     """The bytes that the store's serde wrote, or that a restore copied from the topic."""
     timestamp_ms: int | None = None
@@ -67,8 +63,6 @@ class StoredValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueForm:
-    """The format of the bytes before the serde's bytes."""
-
     decode: Callable[[bytes], StoredValue]
     """Splits a value; raises FormatError, with a clause, if it has another form."""
     decode_many: Callable[[list[bytes]], Columns | None]

@@ -39,17 +39,12 @@ _INTERVALS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionedKey:
-    """The key of a row."""
-
     key: bytes
-    """As the key's serde wrote it."""
     segment: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionedRecord:
-    """A version of a key's value."""
-
     payload: bytes | None
     """The bytes that the value's serde wrote; None for a tombstone."""
     valid_from_ms: int
@@ -60,8 +55,6 @@ class VersionedRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionedSegment:
-    """The versions of a key in a segment."""
-
     records: tuple[VersionedRecord, ...]
     """Newest first; each is valid until the one before it begins, and the first until `next_ms`."""
 

@@ -33,8 +33,6 @@ _new = tuple.__new__
 
 
 class StoredWindow(NamedTuple):
-    """The window that a row belongs to."""
-
     start_ms: int
     """Inclusive, in milliseconds since the epoch."""
     end_ms: int | None = None
@@ -53,7 +51,6 @@ class WindowedKeys:
     """Reads and writes keys with their windows; the two formats are `WINDOWS` and `SESSIONS`."""
 
     kind: WindowKind
-    """The usual form."""
     tail: struct.Struct
     """The bytes after the key in the usual form; the first of them are the time that decides a row's segment."""
     times_size: int
@@ -67,10 +64,7 @@ class WindowedKeys:
         return self.tail.size - _TIME_SIZE
 
     def decode(self, stored: bytes) -> tuple[bytes, StoredWindow]:
-        """The key and its window.
-
-        :raises FormatError: if it is too short, or its last bytes are no window.
-        """
+        """The key and its window; a FormatError if it is too short, or its last bytes are no window."""
         try:
             key, window = split(stored, self.kind)
         except (DecodeError, UsageError) as error:
@@ -93,7 +87,6 @@ class WindowedKeys:
             raise FormatError(error.message.rstrip(".")) from None
 
     def decode_time_first(self, stored: bytes) -> tuple[bytes, StoredWindow]:
-        """:raises FormatError: if it does not begin with `00`, is too short, or its times are no window."""
         self._require(stored, _TIME_FIRST)
         begin, end = 1 + self.times_size, len(stored) - (self.tail.size - self.times_size)
         return self.decode(stored[begin:end] + stored[1:begin] + stored[end:])
@@ -103,7 +96,6 @@ class WindowedKeys:
         return b"".join((_TIME_FIRST, tail[: self.times_size], key, tail[self.times_size :]))
 
     def decode_key_first(self, stored: bytes) -> tuple[bytes, StoredWindow]:
-        """:raises FormatError: if it does not begin with `01`, is too short, or its times are no window."""
         self._require(stored, INDEX)
         return self.decode(stored[1:])
 
@@ -138,8 +130,6 @@ def _sessions_of(tails: bytes) -> list[StoredWindow] | None:
 
 
 WINDOWS: Final = WindowedKeys(kind=WindowKind.TIME_STORE, tail=_WINDOW, times_size=_TIME_SIZE, windows_of=_windows_of)
-"""The format of window stores."""
 SESSIONS: Final = WindowedKeys(
     kind=WindowKind.SESSION, tail=_SESSION, times_size=2 * _TIME_SIZE, windows_of=_sessions_of
 )
-"""The format of session stores."""

@@ -28,12 +28,9 @@ _SAVED: Final = (
 
 
 class Note(Protocol):
-    """Takes notes of unreadable parts."""
-
     def __call__(self, read: int, problem: str, ends_it: bool, *, is_shut: bool = False) -> None:
-        """`read` is the number of rows that were read before it, `problem` a clause that says what is wrong; `ends_it`
-        means that the rest of the database is unreadable. `is_shut` means that this user may not read it, which is no
-        damage.
+        """`read` rows were read before it; `problem` is a clause; `ends_it` if the rest of the database is unreadable;
+        `is_shut` if this user may not read it, which is no damage.
         """
 
 
@@ -43,12 +40,9 @@ _Stored: TypeAlias = tuple[Decode, bytes, bytes]
 
 @dataclass(slots=True)
 class _Reached:
-    """The progress of reading a database."""
-
     key: bytes | None = None
     """The last stored key that was read; None if none was."""
     rows: int = 0
-    """How many were read."""
 
     def past(self, intervals: Iterable[Interval]) -> Iterator[Interval]:
         for interval in intervals:
@@ -127,7 +121,6 @@ def _batches(
 def _saved(
     path: Path, problem: str, form: StoreFormat, where: Where, note: Note, reached: _Reached, size: int
 ) -> Iterator[RowBatch]:
-    """The rows after a damage, from undamaged tables."""
     read = reached.rows
     try:
         with salvaged(path) as database:
@@ -168,9 +161,7 @@ def look_up(
 
 
 def some_rows(database: Path, *, most: int) -> dict[bytes, StoredValue]:
-    """The first complete rows of a key-value store's database, by key, for callers that compare rows and do not only
-    count them.
-    """
+    """The first complete rows of a key-value store's database, by key, for callers that do more than count them."""
     with opened(database) as store:
         # The newest family first: rows in an older family are from an earlier version.
         stored = (

@@ -55,17 +55,13 @@ _LONGEST_SEGMENT_MS: Final = 100 * 366 * 24 * 3600 * 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detected:
-    """The detected format of a store."""
-
     format: StoreFormat
     why: str
-    """A clause that says what shows it."""
     is_certain: bool
     """False if only its name shows it, or if rows of another kind could look the same."""
 
 
 Opening: TypeAlias = Callable[[Path], AbstractContextManager[OpenedDatabase]]
-"""Opens a database for reading."""
 
 
 def detect_format(store: StoreDirectory, *, opening: Opening = opened) -> Detected:
@@ -149,9 +145,7 @@ def _key_value(name: str, database: OpenedDatabase) -> Detected:
 
 
 def _by_name(database: OpenedDatabase, family: str, form: StoreFormat, whose: str, else_: Detected) -> Detected:
-    """The format of a store that has the name of a join's own store: the form of its rows must fit the name, else a
-    person has given the name.
-    """
+    """The format of a store with the name of a join's own: its rows must fit, else a person has given the name."""
     fits = [_PROOFS[form](key, value, family) for key, value in islice(database.rows(family), _ROWS)]
     if fits and not any(fits):
         return replace(else_, why=f"{else_.why}. Its name is that of {whose}, but its rows do not fit that")
@@ -246,9 +240,7 @@ def _by_family(database: OpenedDatabase, span: Span, store: StoreDirectory) -> D
 
 
 def _has_index(database: OpenedDatabase, family: str = PLAIN) -> bool:
-    """True if it has rows after the first byte 01, which only the index of a time-first store has, while framed keys
-    begin with a zero.
-    """
+    """True if rows begin with 01, as only in the index of a time-first store: framed keys begin with a zero."""
     first = next(database.rows(family, start=INDEX), None)
     return first is not None and first[0].startswith(INDEX)
 
@@ -297,9 +289,7 @@ def is_versioned_segment(key: bytes, value: bytes) -> bool:
 
 
 def is_latest(key: bytes, value: bytes) -> bool:
-    """True for the latest version of a key: the value begins with a time, and the key with bytes that no other store
-    uses.
-    """
+    """True for the latest version of a key: a time before the value, and key bytes that no other store uses."""
     try:
         return len(key) > len(LATEST_OF_VERSIONED) and decode_latest(value).valid_from_ms in _SOME_DAY
     except FormatError:

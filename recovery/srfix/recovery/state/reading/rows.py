@@ -1,6 +1,4 @@
-"""The rows of a store, one by one or many as columns, and how they are made from the rows of its databases. Both ways
-give the same; many at a time is several times as fast.
-"""
+"""The rows of a store, one by one or many as columns, which is several times as fast and gives the same."""
 
 from __future__ import annotations
 
@@ -46,19 +44,14 @@ class StateRow(NamedTuple):
     value: bytes | None
     """The bytes that the value's serde wrote, or that a restore copied; None for a tombstone of a versioned store."""
     timestamp_ms: int | None = None
-    """The record's timestamp, in milliseconds since the epoch; None if none is kept."""
     headers: Headers = ()
-    """The record's headers, if the store keeps them."""
     window: StoredWindow | None = None
-    """Its window, in window and session stores."""
     valid_from_ms: int | None = None
     """The time from which on a version holds, inclusive; None outside of versioned stores."""
     valid_to_ms: int | None = None
     """The time until which it holds, exclusive; None for the latest version, and outside of versioned stores."""
     side: Side | None = None
-    """The side of the record, in the list store of a stream-stream join."""
     foreign_key: bytes | None = None
-    """The foreign key of a subscription."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +74,6 @@ class RowBatch:
         return len(self.keys)
 
     def rows(self) -> Iterator[StateRow]:
-        """The same rows, one by one."""
         columns = zip(
             self.keys,
             self.values,
@@ -117,9 +109,7 @@ class RowBatch:
 Decode: TypeAlias = Callable[[bytes, bytes], Iterable[StateRow]]
 """The rows in a key and value of a database. Raises FormatError if they have another form."""
 DecodeMany: TypeAlias = Callable[[list[tuple[bytes, bytes]]], RowBatch | None]
-"""The rows in keys and values of a database; None if one of them has another form, which the caller then finds row by
-row.
-"""
+"""The same of many; None if one of them has another form, which the caller then finds row by row."""
 _Value: TypeAlias = Callable[[bytes], StoredValue]
 
 
@@ -146,9 +136,7 @@ def decoder(form: StoreFormat, family: str) -> Decode:
 
 
 def decoder_of_many(form: StoreFormat, family: str) -> DecodeMany | None:
-    """Reads many rows of a column family at a time, in a store of this format; None if that is only possible one by
-    one. The result is the same as from `decoder`.
-    """
+    """As `decoder`, but many rows at a time; None if that is only possible one by one."""
     layout = form.layout
     if layout.order not in (KeyOrder.KEY, KeyOrder.KEY_AND_TIMES):
         return None

@@ -31,8 +31,6 @@ _BASE: Final = b"\0"
 
 
 class Interval(NamedTuple):
-    """A range of stored keys."""
-
     start: bytes | None = None
     """The first, inclusive; None for no such bound."""
     end: bytes | None = None
@@ -48,9 +46,7 @@ def everywhere(_database: OpenedDatabase, _families: Sequence[str]) -> tuple[Int
 
 
 def of_key(form: StoreFormat, key: bytes, *, from_ms: int | None = None, to_ms: int | None = None) -> Where:
-    """The places of the rows of one key. For windows, only those that start between two times; for sessions, only those
-    that end between them; both inclusive.
-    """
+    """Where the rows of a key are; windows that start, or sessions that end, between two times, both inclusive."""
     first, last = _time(from_ms), _time(_LAST if to_ms is None else to_ms)
     match form.layout.order:
         case KeyOrder.KEY:
@@ -66,9 +62,7 @@ def of_key(form: StoreFormat, key: bytes, *, from_ms: int | None = None, to_ms: 
 
 
 def of_keys(form: StoreFormat, lower: bytes | None, upper: bytes | None, *, last_ms: int | None = None) -> Where:
-    """The places of the rows whose keys are between two keys, both inclusive. The last possible time of a row in the
-    database may be unknown.
-    """
+    """Where the rows between two keys are, both inclusive. The last possible time of a row may be unknown."""
     match form.layout.order:
         case KeyOrder.KEY:
             return _always(Interval(lower, None if upper is None else upper + b"\0"))
@@ -91,9 +85,7 @@ def with_prefix(form: StoreFormat, prefix: bytes) -> Where:
 
 
 def of_times(form: StoreFormat, *, from_ms: int | None = None, to_ms: int | None = None) -> Where:
-    """The places of the rows of windows that start between two times, both inclusive; for sessions, of those that end
-    between them.
-    """
+    """Where the rows of windows that start, or of sessions that end, between two times are, both inclusive."""
     if form.layout.order is KeyOrder.TIMES_AND_KEY:
         return _always(_between(_time(from_ms), _time(_LAST if to_ms is None else to_ms)))
     return everywhere
@@ -151,9 +143,8 @@ def _in_each_segment(start: bytes, end: bytes | None) -> Where:
 
 
 def _by_index(form: StoreFormat, key: bytes, first: bytes, last: bytes) -> Where:
-    """The rows of a key in a store with an index; in a store without an index, all rows of these times. The version and
-    the kind of store decide whether there is an index. If an upgrade has left rows in several column families, each
-    family has its own index or none, so these rows are read by their times.
+    """The rows of a key by the index, or, without one, all rows of these times. If an upgrade has left rows in several
+    column families, each has its own index or none, so these rows are read by their times.
     """
 
     windows = _windows(form)
@@ -176,9 +167,7 @@ def _by_index(form: StoreFormat, key: bytes, first: bytes, last: bytes) -> Where
 
 
 def _base_of(windows: WindowedKeys, stored: bytes, key: bytes) -> bytes | None:
-    """The stored key of the row to which an index entry belongs; None if the row has another key, or if this is no
-    index entry.
-    """
+    """The stored key of the row of an index entry; None if the row has another key, or if this is no index entry."""
     try:
         own, window = windows.decode_key_first(stored)
         return windows.encode_time_first(own, window) if own == key else None

@@ -30,14 +30,10 @@ _MOST_DAMAGES: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreDamage:
-    """Something in a store that could not be read."""
-
     database: str
-    """The directory of the database."""
     rows_before: int
     """Rows of that database which were read before it."""
     problem: str
-    """What is wrong, in a clause."""
     ends_it: bool
     """True if nothing after it in that database could be read; False for a row that was passed over."""
     is_shut: bool = False
@@ -51,15 +47,10 @@ class StateStore:
     directory: StoreDirectory
     detected: Detected
     changelog: Topic
-    """The name of its own changelog, whether or not it exists."""
     is_in_use: bool | None
-    """True if a process holds the application's lock, so that rows in its memory are not seen. None if srfix cannot see
-    that.
-    """
+    """True if a process holds the application's lock: rows in its memory are not seen. None if srfix cannot see it."""
     salvages: bool = False
-    """True to read the rows after a damage that RocksDB's repair of the view saves; then such a damage does not end the
-    reading.
-    """
+    """True to read rows after a damage that RocksDB's repair of the view saves; then it does not end the reading."""
     damage: list[StoreDamage] = field(default_factory=list)
     """The first 20 parts that could not be read so far."""
     damages: int = 0
@@ -84,9 +75,7 @@ class StateStore:
 
     @property
     def oldest_segment_ms(self) -> int | None:
-        """The time from which on the oldest existing segment holds windows, or ends of sessions; None if there is no
-        segment.
-        """
+        """The time from which the oldest segment holds windows, or ends of sessions; None if there is no segment."""
         starts = (segment_start(path, self.name) for path in self._databases())
         return next((start for start in starts if start is not None), None)
 
@@ -101,7 +90,6 @@ class StateStore:
         return max((window.last_ms for window in windows if window is not None), default=None)
 
     def __iter__(self) -> Iterator[StateRow]:
-        """All rows, by database and the bytes of their stored keys."""
         return self.rows()
 
     def rows(self) -> Iterator[StateRow]:
@@ -158,9 +146,7 @@ class StateStore:
     def fetch(
         self, key: bytes | None = None, *, from_ms: int | None = None, to_ms: int | None = None
     ) -> Iterator[StateRow]:
-        """The rows of windows that start between two times, both inclusive (`ReadOnlyWindowStore.fetch`), of one key or of
-        all.
-        """
+        """Windows that start between two times, both inclusive (`ReadOnlyWindowStore.fetch`), of one key or of all."""
         if not self.format.is_windowed:
             raise StateDirectoryError(f"store {self.name} ({self.format.value}) has no windows to fetch.")
         for row in self._of_times(key, from_ms, to_ms):
@@ -172,9 +158,7 @@ class StateStore:
     def sessions(
         self, key: bytes | None = None, *, earliest_end_ms: int | None = None, latest_start_ms: int | None = None
     ) -> Iterator[StateRow]:
-        """The sessions that end no earlier and start no later than two times (`SessionStore.findSessions`), of one key or of
-        all.
-        """
+        """Sessions that end no earlier and start no later (`SessionStore.findSessions`), of one key or of all."""
         if not self.format.is_of_sessions:
             raise StateDirectoryError(f"store {self.name} ({self.format.value}) has no sessions.")
         for row in self._of_times(key, earliest_end_ms, None):
@@ -191,9 +175,7 @@ class StateStore:
         return tuple(sorted(self.rows_of(key), key=lambda row: row.valid_from_ms or 0, reverse=True))
 
     def version_at(self, key: bytes, *, as_of_ms: int | None = None) -> StateRow | None:
-        """The version of a key that holds at a time, or the latest one (`VersionedKeyValueStore.get`); None if there is
-        none, or only a tombstone.
-        """
+        """The version that holds at a time, or the latest (`VersionedKeyValueStore.get`); None for a tombstone."""
         for row in self.history(key):
             begins = row.valid_from_ms is not None and (as_of_ms is None or row.valid_from_ms <= as_of_ms)
             ends = row.valid_to_ms is not None and (as_of_ms is None or row.valid_to_ms <= as_of_ms)
@@ -210,7 +192,6 @@ class StateStore:
             yield from self._read(path, where)
 
     def _databases(self) -> tuple[Path, ...]:
-        """Its databases, oldest first. If its directory cannot be listed, there are none, and the damage is noted."""
         return tuple(path for path, _last_ms in self._segments())
 
     def _segments(self, *, from_ms: int | None = None, to_ms: int | None = None) -> Iterator[tuple[Path, int | None]]:
@@ -259,9 +240,7 @@ def open_stores(
     form: StoreFormat | None = None,
     salvages: bool = False,
 ) -> Iterator[StateStore]:
-    """The stores of an application, or those of one name or task, task after task; each is opened when its rows are read. See
-    `open_store`.
-    """
+    """The stores of an application, or those of one name or task, task after task. See `open_store`."""
     for task_on_disk in state.tasks:
         if task not in (None, task_on_disk.name):
             continue
@@ -279,9 +258,7 @@ def open_store(
     form: StoreFormat | None = None,
     salvages: bool = False,
 ) -> StateStore:
-    """One store of a task; its databases are opened when its rows are read. Its format is detected from its files,
-    unless a person gives it; if the detection fails, the reason is noted as damage.
-    """
+    """A store of a task, opened when its rows are read. If its format is not given, nor detected, damage is noted."""
     problem: StateDirectoryError | None = None
     if form is not None:
         detected = Detected(format=form, why="a person says so", is_certain=True)

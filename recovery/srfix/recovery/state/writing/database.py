@@ -106,9 +106,7 @@ class DatabaseWriter:
 
 @contextmanager
 def new_database(folder: Path, families: Iterable[str], release: Release) -> Iterator[DatabaseWriter]:
-    """A new database in a folder that does not exist yet, with `default`, which every database has, and these column families;
-    complete and synced at the end.
-    """
+    """A new database in a new folder, with `default` and these families; complete and synced at the end."""
     if folder.exists() and any(folder.iterdir()):
         raise StateDirectoryError(f"{folder} is not empty; a new database needs a folder of its own.")
     folder.mkdir(parents=True, exist_ok=True)

@@ -134,9 +134,7 @@ class WrittenKind(Enum):
 
 
 def stored(kind: WrittenKind, payload: bytes, *, timestamp_ms: int | None, headers: Headers = ()) -> bytes:
-    """A value as the store holds it: the payload is the serde's bytes, or the record's unchanged bytes; without a
-    timestamp it has `NO_TIMESTAMP`. For a versioned store see `state.writing.versions`.
-    """
+    """A value as the store holds it; `NO_TIMESTAMP` for none. For a versioned store see `writing.stores`."""
     return _KINDS[kind].encode(payload, timestamp_ms, headers)
 
 

@@ -37,9 +37,7 @@ _MOST_VARINT_BYTES: Final = 10
 
 
 def strip_manifest(content: bytes, *, path: str, tags: frozenset[int] = UNKNOWN_TO_5_18) -> bytes:
-    """A MANIFEST without the fields of these tags; its checksums are computed again. An edit without a remaining field
-    is left out.
-    """
+    """A MANIFEST without the fields of these tags, checksums renewed; an edit without a remaining field is left out."""
     stripped = (strip_edit(record, path=path, tags=tags) for record in read_records(content, path=path))
     return write_records(edit for edit in stripped if edit)
 

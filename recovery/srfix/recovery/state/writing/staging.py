@@ -40,8 +40,6 @@ _EXCLUSIVE: Final = portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_
 
 @dataclass(slots=True, kw_only=True)
 class Staging:
-    """A directory that is being built."""
-
     whole: Path
     """The folder that becomes the directory; empty at first."""
     scratch: Path
@@ -53,7 +51,6 @@ class Staging:
 
     @property
     def note(self) -> str | None:
-        """A note about an earlier run; None if there was none."""
         if not self.replaces:
             return None
         return "An earlier run was killed before it finished. srfix discarded its files, and wrote everything again."
@@ -80,9 +77,8 @@ def finished_before(target: Path, request: Mapping[str, Json]) -> Json:
 
 @contextmanager
 def staged(target: Path, request: Mapping[str, Json]) -> Iterator[Staging]:
-    """Builds a directory. The caller fills `whole` in the block; it becomes `target` when the block ends without an
-    error. After an error or an interrupt nothing is left of it, unless it was complete already. The request is recorded, so
-    that a later run can recognise that it was asked for the same.
+    """Builds a directory. The caller fills `whole`; it becomes `target` when the block ends without an error, and else
+    nothing is left of it. A later run recognises by the request that it was asked for the same.
     """
     _refuse_existing(target)
     unfinished = unfinished_path(target)

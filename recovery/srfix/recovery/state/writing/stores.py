@@ -40,7 +40,6 @@ class StoreToWrite:
     """For a store with a retention, how long a segment is; None for Kafka Streams' default."""
 
     def __post_init__(self) -> None:
-        """:raises UsageError: if a store that needs a retention has none, or another has one."""
         if self.kind.has_retention != (self.retention_ms is not None):
             raise UsageError(
                 f"A store of the kind {self.kind.value} has segments, which follow from its retention: give --retention-ms."
@@ -50,9 +49,7 @@ class StoreToWrite:
 
     @property
     def interval_ms(self) -> int:
-        """How long a segment is: for windows and sessions half the retention, at least a minute; for versions see
-        `versioned_segment_interval_ms`.
-        """
+        """For windows and sessions half the retention, at least a minute; else `versioned_segment_interval_ms`."""
         retention_ms = self.retention_ms or 0
         if self.kind is WrittenKind.VERSIONED:
             return self.segment_interval_ms or versioned_segment_interval_ms(retention_ms)
@@ -74,7 +71,6 @@ class StoreWriter:
         """The number of records that were older than the retention when they came; a restore leaves them out, too."""
 
     def restore(self, key: bytes, value: bytes | None, *, timestamp_ms: int | None, headers: Headers = ()) -> None:
-        """Puts a record of the changelog in the store; None removes the row."""
         kind = self._store.kind
         if kind is WrittenKind.VERSIONED:
             timestamp_ms = NO_TIMESTAMP if timestamp_ms is None else timestamp_ms
@@ -95,9 +91,7 @@ class StoreWriter:
             database.put(kind.family, index_key, b"")
 
     def finish(self, entries: Iterable[CheckpointEntry]) -> None:
-        """Completes the databases, with the offsets that the store has reached (from Kafka Streams 4.3 on, the store
-        itself holds them). Rows that are older than the retention are removed.
-        """
+        """Completes the databases, with the offsets (from 4.3 on), and without rows older than the retention."""
         rows = offsets_rows(entries) if self._release.keeps_offsets_in_stores else {}
         if self._versions is not None:
             self._versions.flush()
@@ -158,7 +152,6 @@ class StoreWriter:
 
 @contextmanager
 def store_writer(store: StoreToWrite, folder: Path, release: Release) -> Iterator[StoreWriter]:
-    """A store in a task's directory; it must be finished in the block."""
     check_kind(store.kind, release)
     writer = StoreWriter(store, folder, release)
     try:

@@ -74,9 +74,7 @@ class VersionedRows:
         self._put_latest(key, new)
 
     def _put_before(self, key: bytes, valid_to_ms: int | None, new: VersionedRecord) -> None:
-        """Puts a record that is older than the latest value; `valid_to_ms` is the beginning of the latest value, if
-        there is one.
-        """
+        """Puts a record older than the latest value, which begins at `valid_to_ms`, if there is one."""
         for segment in reversed(self._segments):
             if segment < self._segment_of(new.valid_from_ms):
                 break
@@ -160,7 +158,6 @@ class VersionedRows:
         self._pending[encode_versioned_key(VersionedKey(key=key, segment=segment))] = value
 
     def flush(self) -> None:
-        """Writes the records that were put."""
         for key, value in self._pending.items():
             if value is None:
                 self._database.delete(self._family, key)

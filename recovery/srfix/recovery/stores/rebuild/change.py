@@ -39,8 +39,6 @@ _OLDEST_FIRST: Final = tuple(VALUES)[::-1]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreChange:
-    """The change to the rows of a store."""
-
     payload: Change | None = None
     """The serde's bytes → new bytes; None leaves them unchanged."""
     kind: WrittenKind | None = None
@@ -77,9 +75,7 @@ def _kinds_of(form: StoreFormat) -> tuple[WrittenKind, ...]:
 
 
 class RowChange:
-    """Changes the rows of one store in one task, and counts them; None copies all unchanged. Their form is needed only
-    if one of them changes.
-    """
+    """Changes and counts the rows of one store in one task. Their form is needed only if one of them changes."""
 
     def __init__(
         self, change: StoreChange | None, *, form: StoreFormat | None, task: str, store: str, tally: Tally
@@ -91,15 +87,11 @@ class RowChange:
         self._counts = tally.store(task, store)
 
     def family(self, family: str) -> str:
-        """The new column family for the rows of a column family."""
         kind = self._change.kind
         return family if kind is None or family not in VALUES else kind.family
 
     def values(self, family: str, rows: Iterator[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
-        """The rows of a column family, changed.
-
-        A row that cannot be changed stays as it is, and is counted as unreadable.
-        """
+        """A row that cannot be changed stays as it is, and is counted as unreadable."""
         changes = family in VALUES and (self._change.payload, self._change.kind) != (None, None)
         for key, value in rows:
             self._counts.rows += 1
@@ -171,7 +163,5 @@ def _listed(value: bytes, change: Change) -> bytes:
 
 
 def in_order(families: frozenset[str]) -> tuple[str, ...]:
-    """Column families in the order in which they are written: of two rows with one key, the row in the newer format
-    counts.
-    """
+    """Column families in the order of writing: of two rows with one key, the one in the newer format counts."""
     return tuple(sorted(families, key=lambda name: (_OLDEST_FIRST.index(name) if name in _OLDEST_FIRST else 0, name)))

@@ -43,7 +43,6 @@ _CHECKPOINT: Final = ".checkpoint"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migration:
     release: Release
-    """The version of Kafka Streams that will open it."""
     before: Release | None = None
     """The version that wrote the original; None if its checkpoints mean the same."""
     changes: Mapping[str, StoreChange]
@@ -54,9 +53,8 @@ class Migration:
 
 
 def migrate(state: ApplicationState, target: Path, migration: Migration, *, request: Mapping[str, Json]) -> Json:
-    """Writes the new directory, the application's folder, which must not exist. It exists completely, or not at all,
-    whenever the process dies. A run that died just before its end is recognised by its request. Returns the counts as
-    `Tally.as_json`.
+    """Writes the new directory, which must not exist. It exists completely, or not at all, whenever the process dies. A
+    run that died just before its end is recognised by its request. Returns the counts as `Tally.as_json`.
     """
     check(state, migration, frozenset())
     done = finished_before(target, request)
@@ -97,9 +95,7 @@ def migrate_into(
     without: frozenset[str] = frozenset(),
     folders: dict[str, TaskFolder] | None = None,
 ) -> dict[str, TaskFolder]:
-    """Writes the tasks into a folder, without some stores. Existing tasks are given by their paths below the
-    application's folder, and returned with the others.
-    """
+    """Writes the tasks into a folder, without some stores; returns them by their paths below the application's."""
     folders = {} if folders is None else folders
     for task in state.tasks:
         relative = str(Path(task.path).relative_to(state.path))
@@ -190,9 +186,7 @@ def refuse_open(offsets: StoreOffsets, path: str) -> None:
 def copy_database(
     source: Path, folder: Path, release: Release, change: RowChange, *, takes_open: bool = False
 ) -> tuple[CheckpointEntry, ...]:
-    """Rewrites a database, row by row. Refuses a database that was not closed, unless `takes_open`. Returns the offsets
-    that the database itself keeps; empty if it keeps none.
-    """
+    """Rewrites a database, row by row; returns the offsets that the database itself keeps."""
     with opened(source) as before:
         rows = in_order(before.families - {OFFSETS_COLUMN_FAMILY})
         families = dict.fromkeys(change.family(name) for name in rows)
@@ -230,9 +224,7 @@ class TaskFolder:
         self._is_wanted = not release.keeps_offsets_in_stores
 
     def has_come_to(self, entries: Iterable[CheckpointEntry]) -> None:
-        """Records the offsets that a store has reached. If stores keep them themselves, they go into the file only if
-        the file exists anyway.
-        """
+        """Records the offsets that a store has reached; if stores keep them, only for a file that exists anyway."""
         self._entries.update({(entry.topic, entry.partition): entry for entry in entries})
 
     def keeps_checkpoint(self, entries: Iterable[CheckpointEntry]) -> None:

@@ -61,18 +61,14 @@ class TopicReader(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuild:
     application: str
-    """The application.id, which is the group's name and the folder's."""
     store: StoreToWrite
     topic: Topic
     until: Until
     release: Release
-    """The Kafka Streams that is to open it."""
     subtopology: int | None
     """The number of its sub-topology; None for a global store."""
     named_topology: str | None = None
-    """The named topology that it belongs to; None for the usual, unnamed one."""
     partitions: tuple[int, ...] | None = None
-    """The partitions to rebuild; None for all."""
     isolation: Isolation = Isolation.READ_UNCOMMITTED
     """Whether to leave out records of aborted transactions, like a restore under exactly-once."""
     payload: Change | None = None
@@ -81,9 +77,7 @@ class Rebuild:
     beside: ApplicationState | None = None
     """The application's present state, whose other stores are copied; with None, only this store is written."""
     takes_open: bool = False
-    """Whether to take stores of it that a killed process left open, which is right unless the application runs
-    exactly-once.
-    """
+    """As `Migration.takes_open`, for the stores of `beside`."""
 
     @property
     def is_global(self) -> bool:
@@ -97,9 +91,7 @@ class Rebuild:
 
 
 def build(job: Rebuild, cluster: TopicReader, ranges: Sequence[ReadRange], staging: Staging, tally: Tally) -> None:
-    """Writes the tasks of the present state, and those that these ranges fill, into `staging.whole`. The tally counts
-    the written rows and the unreadable parts.
-    """
+    """Writes the tasks of the present state, and those that these ranges fill, into `staging.whole`."""
     folders = {} if job.beside is None else take_over(job, staging, tally)
     if job.payload is None:
         _restore(job, cluster, ranges, _in(staging.whole, job.release, folders), tally)
@@ -110,13 +102,10 @@ def build(job: Rebuild, cluster: TopicReader, ranges: Sequence[ReadRange], stagi
 
 
 Build: TypeAlias = Callable[[Rebuild, TopicReader, Sequence[ReadRange], Staging, Tally], None]
-"""`build`, or another function that does the same."""
 
 
 def take_over(job: Rebuild, staging: Staging, tally: Tally) -> dict[str, TaskFolder]:
-    """Writes the other stores of the present state, and everything that belongs to no task; returns the tasks, by their
-    paths below the application's folder.
-    """
+    """Writes the other stores of the present state; returns the tasks, by paths below the application's folder."""
     assert job.beside is not None
     return migrate_into(job.beside, staging.whole, _taken_over(job), tally, without=frozenset({job.store.name}))
 
@@ -128,10 +117,7 @@ def _taken_over(job: Rebuild) -> Migration:
 def rebuild(
     job: Rebuild, cluster: TopicReader, target: Path, *, request: Mapping[str, Json], build: Build = build
 ) -> Json:
-    """Writes the application's new folder, which must not exist. It exists completely, or not at all, whenever the
-    process dies. A run that died just before its end is recognised by its request. Returns the counts as
-    `Tally.as_json`.
-    """
+    """Writes the application's new folder, with the promises of `migrate`."""
     if job.beside is not None:
         check(job.beside, _taken_over(job), frozenset({job.store.name}))
     done = finished_before(target, request)
@@ -240,7 +226,6 @@ class TaskToBuild:
     ranges: tuple[ReadRange, ...]
     """The ranges from which its store is rebuilt; empty for a task of which only other stores are copied."""
     beside: Task | None
-    """The present task, whose other stores are copied; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,22 +233,17 @@ class BuiltTask:
     folder: str
     tally: Tally
     notes: tuple[str, ...]
-    """Where a second subject answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebuildWork:
-    """Writes the directory of each task, with a client of its own."""
-
     job: Rebuild
     """The rebuild; of the present state, only the folder counts."""
     kafka: Mapping[str, str] = field(repr=False)
     """librdkafka's configuration, secrets filled in."""
     timeout_s: float
     folder: str
-    """Where attempts have their folders."""
     second: SecondAnswers
-    """Collects the notes of the policy of `job.payload` on second subjects."""
 
     def __call__(self, part: TaskToBuild) -> BuiltTask:
         attempt = new_attempt(Path(self.folder))
@@ -294,7 +274,6 @@ class BuildOnSpark:
     kafka: Mapping[str, str] = field(repr=False)
     timeout_s: float
     second: SecondAnswers
-    """Collects the notes of the payload's policy on second subjects."""
     tell: Callable[[Iterable[str]], None]
     """Gets these notes."""
 
@@ -322,7 +301,6 @@ class BuildOnSpark:
 
 
 def tasks_to_build(job: Rebuild, ranges: Sequence[ReadRange]) -> list[TaskToBuild]:
-    """The tasks whose directories are written: those of the present state, and those that restore something."""
     beside = job.beside
     taken_over = (
         {} if beside is None else {str(Path(task.path).relative_to(beside.path)): task for task in beside.tasks}

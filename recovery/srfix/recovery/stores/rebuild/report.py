@@ -57,15 +57,11 @@ class Unreadable(Part):
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """The counts of all stores."""
-
     stores: list[WrittenStore] = field(default_factory=list)
     """Each store in each task, in the order of writing."""
     unreadable: list[Unreadable] = field(default_factory=list)
-    """The first rows that srfix could not rewrite."""
     unreadable_rows: int = 0
     notes: list[str] = field(default_factory=list)
-    """Notes on the directory for a person."""
 
     def store(self, task: str, store: str) -> WrittenStore:
         self.stores.append(WrittenStore(task=task, store=store, rows=0, rewritten=0, kept_raw=0, late=0))
@@ -91,7 +87,6 @@ class Tally:
         }
 
     def refuse_unreadable(self, on_error: OnError) -> None:
-        """:raises RowsUnreadableError: if there are unreadable rows, and they must not be kept."""
         if self.unreadable_rows and on_error is OnError.FAIL:
             raise RowsUnreadableError(
                 f"srfix cannot rewrite {counted(self.unreadable_rows, 'row')}, so it completed no directory: "

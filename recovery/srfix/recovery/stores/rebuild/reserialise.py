@@ -35,9 +35,7 @@ _TOPIC: Final = "the store"
 
 
 class Reserialiser:
-    """Rewrites values under one schema of the subject that the application's reader asks: by default the latest one.
-    The writers' schemas are found by id, by default. It only reads from the registry. Picklable if the registry is.
-    """
+    """Rewrites values under a schema of the reader's subject, by default the latest. Picklable if the registry is."""
 
     def __init__(
         self,
@@ -52,7 +50,6 @@ class Reserialiser:
         references = reference_texts(registry, schema_version.schema, subject=subject)
         resolver = resolver or ById(registry, context=registry.context_of(subject))
         self.schema_id: SchemaId = schema_version.schema_id
-        """The id that all values carry afterwards."""
         self._prefix = prefix_id_bytes(schema_version.schema_id)
         self._read = _reader(resolver, schema_version.schema, references, case_rule)
         self._write = _writer(registry, schema_version.schema, references, subject, schema_version.version)
@@ -93,10 +90,7 @@ def _reader(resolver: Resolver, schema: Schema, references: tuple[str, ...], cas
 
 
 def _columns(schema: Schema, references: tuple[str, ...]) -> Columns:
-    """The columns of a schema.
-
-    :raises UsageError: if a field has no column, because its values would be lost.
-    """
+    """A UsageError if a field has no column, because its values would be lost."""
     infer = schema_module_of(format_of(schema.schema_type)).infer_columns
     inferred = infer(schema.text, names="keep", references=references)
     if inferred.dropped:
