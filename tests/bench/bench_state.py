@@ -41,7 +41,7 @@ from srfix.recovery.stores.choices import ExportFormat, Until
 from srfix.recovery.stores.differences import compared
 from srfix.recovery.stores.exporting import exporting
 from srfix.recovery.stores.rebuild.rebuild import Rebuild, rebuild
-from srfix.recovery.stores.row_documents import decoded_batches
+from srfix.recovery.stores.rows import decoded_batches
 from srfix.recovery.stores.sizes import size_of
 from srfix.serde import AvroDeserializer, Role, Topic
 from srfix.serde.arrow import to_arrow

@@ -116,7 +116,7 @@ def _sweep_views() -> None:
     except OSError:
         return
     if has_views:
-        from srfix.recovery.state.views import sweep_views
+        from srfix.recovery.state.rocksdb import sweep_views
 
         sweep_views()
 

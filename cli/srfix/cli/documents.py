@@ -71,7 +71,7 @@ DOCUMENTS: Final = (
     PublishedDocument("state-ls", "recovery.stores.listing:StateLs", "srfix state ls"),
     PublishedDocument(
         "state-row",
-        "recovery.stores.row_documents:StateRowDocument",
+        "recovery.stores.rows:StateRowDocument",
         "srfix state get and srfix state scan: each line",
     ),
     PublishedDocument("state-diff", "recovery.stores.differences:StateDiff", "srfix state diff"),

@@ -15,16 +15,15 @@ import pytest
 
 from srfix.cli.main import main
 from srfix.recovery import StateDirectoryError
-from srfix.recovery.state import views
-from srfix.recovery.state.rocksdb import linked_view
-from srfix.recovery.state.views import sweep_views, view_directory
+from srfix.recovery.state import rocksdb as views
+from srfix.recovery.state.rocksdb import linked_view, sweep_views, view_directory
 from srfix.serde import UsageError
 
 TABLES = ("000004.sst", "000007.sst")
 MAKES_ONE = """
 import sys
 from pathlib import Path
-from srfix.recovery.state import views
+from srfix.recovery.state import rocksdb as views
 from srfix.recovery.state.rocksdb import linked_view
 with linked_view(Path(sys.argv[1])) as view:
     print(view, flush=True)
@@ -252,6 +251,6 @@ def test_where_none_can_be_made_that_is_said(error: OSError, monkeypatch: pytest
     def refuse(**_: str) -> None:
         raise error
 
-    monkeypatch.setattr("srfix.recovery.state.views._home", refuse)
+    monkeypatch.setattr("srfix.recovery.state.rocksdb._home", refuse)
     with pytest.raises(UsageError, match="Set TMPDIR"), view_directory():
         pass

@@ -24,10 +24,9 @@ from srfix.recovery.stores.choices import OnError, Until
 from srfix.recovery.stores.differences import CompareWork, ranges_to_compare
 from srfix.recovery.stores.exporting import ExportFormat, export_on_spark, exporting
 from srfix.recovery.stores.parts import SecondAnswers
+from srfix.recovery.stores.rebuild.change import Reserialiser
 from srfix.recovery.stores.rebuild.rebuild import BuildOnSpark, Rebuild, rebuild
-from srfix.recovery.stores.rebuild.reserialise import Reserialiser
-from srfix.recovery.stores.row_documents import decoded_batches, decoded_rows, row_document
-from srfix.recovery.stores.scanning import RowFilter, ScanWork
+from srfix.recovery.stores.rows import RowFilter, ScanWork, decoded_batches, decoded_rows, row_document
 from srfix.serde import (
     AccessDeniedError,
     ById,

@@ -22,8 +22,7 @@ from srfix.recovery.topic_plan.apply import (
     apply_topic_plan,
     roll_back_topic_plan,
 )
-from srfix.recovery.topic_plan.expiring import ExpiryRequest, plan_expiry
-from srfix.recovery.topic_plan.kept_records import kept_records_path
+from srfix.recovery.topic_plan.expiring import ExpiryRequest, kept_records_path, plan_expiry
 from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS, ExpireKeys, TopicPlan, topic_plan_document
 from srfix.serde import Topic, UsageError
 from tests.recovery.topic_plan.world import DAY_MS, NOW, NOW_MS, SERVERS, Content, KillAt, Killed, World

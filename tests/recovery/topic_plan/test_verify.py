@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from srfix.recovery.topic_plan.expiring import kept_records_path
 from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS
-from srfix.recovery.topic_plan.kept_records import kept_records_path
 from srfix.recovery.topic_plan.plan_file import TopicPlan
 from srfix.recovery.topic_plan.verifying import Applied, TopicOutcome, verify_topic_plan
 from tests.recovery.topic_plan import test_expiry

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from srfix.recovery.documents import Document
     from srfix.recovery.facts.decoding import DecodedPart
     from srfix.recovery.state.reading.store import StateStore
-    from srfix.recovery.stores.row_documents import DecodedRow
-    from srfix.recovery.stores.scanning import Retention
+    from srfix.recovery.stores.rows import DecodedRow, Retention
 
 _Row = TypeVar("_Row")
 
@@ -38,8 +37,7 @@ def write_rows(
     """
     from msgspec import UNSET
 
-    from srfix.recovery.stores.row_documents import row_document
-    from srfix.recovery.stores.scanning import Retention
+    from srfix.recovery.stores.rows import Retention, row_document
 
     retention = None if retention_ms is None else Retention(retention_ms)
 
@@ -140,7 +138,7 @@ def _valid(decoded_row: DecodedRow) -> str | None:
 
 
 def _side(decoded_row: DecodedRow) -> str | None:
-    from srfix.recovery.stores.row_documents import SIDES
+    from srfix.recovery.stores.rows import SIDES
 
     return None if decoded_row.row.side is None else SIDES[decoded_row.row.side]
 

@@ -19,9 +19,9 @@ from srfix.recovery.ids_in_words import counted
 from srfix.recovery.plans.runs import AlreadyApplied, AlreadyRolledBack, JournalSetAside, Left
 from srfix.recovery.plans.sign_off import require_digest
 from srfix.recovery.topic_plan.apply import TopicStepDone, TopicStepUndone, apply_topic_plan, roll_back_topic_plan
+from srfix.recovery.topic_plan.expiring import kept_records_path
 from srfix.recovery.topic_plan.hand import KafkaHand
 from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS
-from srfix.recovery.topic_plan.kept_records import kept_records_path
 from srfix.recovery.topic_plan.logs import StepReport
 from srfix.recovery.topic_plan.plan_file import TopicPlan, TopicStep, describe
 

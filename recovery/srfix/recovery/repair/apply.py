@@ -34,9 +34,9 @@ from srfix.recovery.plans.journal_file import Journal
 from srfix.recovery.plans.runs import CarryingOut, RunEvent
 from srfix.recovery.registry import GivenRegistry, Registry, usable
 from srfix.recovery.repair.journal import REPAIR_JOURNALS, RepairState
-from srfix.recovery.repair.left_open import still_relaxed
 from srfix.recovery.repair.plan_file import Plan
 from srfix.recovery.repair.preflight import preflight
+from srfix.recovery.repair.standing import still_relaxed
 from srfix.serde.errors import RegistryError, SrfixError, UsageError
 from srfix.serde.schemas.errors import RegistryAnswerError
 from srfix.serde.schemas.models import Json

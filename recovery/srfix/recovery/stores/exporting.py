@@ -27,17 +27,17 @@ from srfix.recovery.state.formats.windows import StoredWindow
 from srfix.recovery.state.reading.store import StateStore
 from srfix.recovery.stores.choices import HOLDS_TYPES, ExportFormat
 from srfix.recovery.stores.parts import PartsEngine, SecondAnswers, new_attempt, take, unfinished_folder
-from srfix.recovery.stores.row_documents import (
+from srfix.recovery.stores.rows import (
     ROWS_DECODED_TOGETHER,
     SIDES,
     DecodedBatch,
+    Retention,
     TypedColumn,
     decoded_batches,
     headers_of,
     row_document,
     typed_columns,
 )
-from srfix.recovery.stores.scanning import Retention
 from srfix.serde.arrow.types import arrow_schema
 from srfix.serde.columns.types import Columns
 from srfix.serde.errors import PayloadBoundError, UsageError

@@ -22,7 +22,7 @@ from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading.rows import StateRow
 from srfix.recovery.state.reading.store import StateStore
 from srfix.recovery.stores.placing import KeyHost, murmur2, partition_of, task_of
-from srfix.recovery.stores.scanning import rows_of_key
+from srfix.recovery.stores.rows import rows_of_key
 from srfix.serde.errors import WireError
 from srfix.serde.subjects.names import Role, Subject, Topic, split_context, split_subject, subject_for
 from srfix.serde.wire import SchemaId, is_schema_id, parse

@@ -11,9 +11,8 @@ from typing import Final
 
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.errors import PlanError
-from srfix.recovery.topic_plan.expiring import ISOLATION, WHY_STOPPED
+from srfix.recovery.topic_plan.expiring import ISOLATION, WHY_STOPPED, check_kept_records, kept_records
 from srfix.recovery.topic_plan.filling import copies
-from srfix.recovery.topic_plan.kept_records import check_kept_records, kept_records
 from srfix.recovery.topic_plan.logs import (
     Hand,
     Look,

@@ -1,26 +1,34 @@
-"""Plans tombstones for the keys of a compacted topic whose newest record is older than an age.
+"""Plans tombstones for the keys of a compacted topic whose newest record is older than an age; keeps what they delete.
 
 Only the newest record of a key counts: a key that was written since the point in time is never touched. The planned
-records are kept beside the plan, with key, value, timestamp and headers, because nothing else could bring them back.
+records are kept in a file beside the plan, because nothing else could bring them back: one JSON line per record, with
+partition, offset, key, value, timestamp and headers, bytes in base64. The plan holds the file's digest, so neither can
+be changed without the other.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import heapq
+import json
+import os
+import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
+
+import msgspec
 
 from srfix.recovery.clock import now
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.errors import PlanError
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.internal_topics import is_internal
-from srfix.recovery.topic_plan.kept_records import keep_records, kept_records_path
 from srfix.recovery.topic_plan.logs import (
     CLEANUP_POLICY,
     CREATE_TIME,
@@ -35,11 +43,108 @@ from srfix.recovery.topic_plan.logs import (
     partition_rows,
     require_no_members,
 )
-from srfix.recovery.topic_plan.plan_file import OUR_HEADER, ExpireKeys, TopicPlan
+from srfix.recovery.topic_plan.plan_file import OUR_HEADER, ExpireKeys, KeptRecords, TopicPlan
 from srfix.serde.errors import UsageError
+from srfix.serde.files import open_file, parse_json
 from srfix.serde.printable import is_printable
 from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Topic, changelog_topic
+
+_SUFFIX: Final = ".records.jsonl"
+_CHUNK: Final = 1 << 20
+
+
+def kept_records_path(plan_path: Path) -> Path:
+    return plan_path.with_name(plan_path.name + _SUFFIX)
+
+
+def keep_records(records: Iterable[RawRecord], path: Path) -> KeptRecords:
+    """Writes the file whole or not at all, and syncs it."""
+    digest, count = hashlib.sha256(), 0
+    try:
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".srfix-")
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            for record in records:
+                line = _line(record)
+                digest.update(line)
+                stream.write(line)
+                count += 1
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    except BaseException as error:
+        Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise _cannot_write(path, error) from error
+        raise
+    return KeptRecords(file=path.name, records=count, sha256=digest.hexdigest())
+
+
+def check_kept_records(path: Path, records: KeptRecords) -> None:
+    digest = hashlib.sha256()
+    try:
+        with open_file(path) as stream:
+            while chunk := stream.read(_CHUNK):
+                digest.update(chunk)
+    except OSError as error:
+        raise PlanError(
+            f"srfix cannot read the plan's records from {path} ({error.strerror}). Without them a rollback could not write "
+            "any record again. Put the file from srfix state plan-expiry beside the plan again, or make a new plan."
+        ) from error
+    if digest.hexdigest() != records.sha256:
+        raise PlanError(
+            f"The records in {path} do not belong to this plan: the file's digest differs. Put back the file that was "
+            "written with the plan, or make a new plan."
+        )
+
+
+def kept_records(path: Path) -> Iterator[RawRecord]:
+    """The records, in the order in which they were kept. Check the file first."""
+    try:
+        with open_file(path) as stream:
+            for number, line in enumerate(stream, start=1):
+                try:
+                    yield _record(cast("dict[str, Json]", parse_json(line)))
+                except ValueError as error:
+                    raise PlanError(
+                        f"Line {number} of {path} is not a record of a plan. Restore the original file."
+                    ) from error
+    except OSError as error:
+        raise PlanError(f"The records of the plan cannot be read from {path} ({error.strerror}).") from error
+
+
+def _line(record: RawRecord) -> bytes:
+    document: dict[str, Json] = {
+        "partition": record.partition,
+        "offset": record.offset,
+        "key": _text(record.key),
+        "value": _text(record.value),
+        "timestamp": record.timestamp,
+        "headers": [[name, _text(content)] for name, content in record.headers],
+    }
+    return json.dumps(document).encode() + b"\n"
+
+
+def _record(document: dict[str, Json]) -> RawRecord:
+    record = msgspec.convert(document, RawRecord)  # bytes from base64
+    if record.key is None or record.value is None:
+        raise ValueError("another form")
+    return record
+
+
+def _text(content: bytes | None) -> str | None:
+    return None if content is None else base64.b64encode(content).decode()
+
+
+def _cannot_write(path: Path, error: OSError) -> PlanError:
+    return PlanError(
+        f"The records of the plan cannot be kept in {path} ({error.strerror}). Make room, or give another file with -o."
+    )
+
 
 WHY_STOPPED: Final = (
     "a running application would write to its changelog at the same time, and the plan does not remove the rows on its "

@@ -23,9 +23,8 @@ from typing import assert_never
 
 from srfix.recovery.errors import PlanError
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.topic_plan.expiring import ISOLATION
+from srfix.recovery.topic_plan.expiring import ISOLATION, check_kept_records, kept_records
 from srfix.recovery.topic_plan.filling import planned_rows
-from srfix.recovery.topic_plan.kept_records import check_kept_records, kept_records
 from srfix.recovery.topic_plan.logs import Look, NewestRecord, digest_of, fingerprint_of, live, newest_of
 from srfix.recovery.topic_plan.plan_file import ExpireKeys, PartitionRows, SeedChangelog, TopicPlan, Work
 from srfix.serde.properties.kafka_client import Isolation

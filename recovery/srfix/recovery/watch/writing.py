@@ -22,9 +22,9 @@ from srfix.recovery.plans.journal_file import default_journal_path
 from srfix.recovery.registry import Registry
 from srfix.recovery.repair.apply import apply_plan, is_refusal
 from srfix.recovery.repair.journal import REPAIR_JOURNALS
-from srfix.recovery.repair.left_open import put_back
 from srfix.recovery.repair.plan_file import Plan
 from srfix.recovery.repair.planning.wanted import Keep
+from srfix.recovery.repair.standing import put_back
 from srfix.recovery.watch.allowance import AllowedPair, is_relaxed
 from srfix.recovery.watch.events import Deferred, Registered, Stopped
 from srfix.serde import bounds

@@ -8,7 +8,7 @@ import pytest
 from google.protobuf.message_factory import GetMessageClass
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery.stores.rebuild.reserialise import Reserialiser
+from srfix.recovery.stores.rebuild.change import Reserialiser
 from srfix.serde import ColumnError, RegistryClient, Subject, UsageError
 from srfix.serde.formats.protobuf.descriptors import compiled
 from srfix.serde.wire import frame_id

@@ -81,8 +81,7 @@ def export(
     then holds the rows before the damage. With --engine spark all files get their names together, when all are complete.
     """
     from srfix.recovery.stores.exporting import exporting
-    from srfix.recovery.stores.row_documents import ROWS_DECODED_TOGETHER, decoded_batches, typed_columns
-    from srfix.recovery.stores.scanning import Retention
+    from srfix.recovery.stores.rows import ROWS_DECODED_TOGETHER, Retention, decoded_batches, typed_columns
 
     on_spark = engine.engine == SPARK
     if form is None and not on_spark:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from srfix.cli.commands.state.reading import RowReading
     from srfix.recovery.state.reading.rows import StateRow
     from srfix.recovery.state.reading.store import StateStore
-    from srfix.recovery.stores.row_documents import DecodedRow
+    from srfix.recovery.stores.rows import DecodedRow
     from srfix.serde.schemas.models import Json
 
 
@@ -58,8 +58,7 @@ def get(
     row cannot be decoded, or if the store is damaged.
     """
     from srfix.cli.reports.rows import not_decoded, write_rows
-    from srfix.recovery.stores.row_documents import decoded_rows
-    from srfix.recovery.stores.scanning import keys_that_read_as, rows_of_key
+    from srfix.recovery.stores.rows import decoded_rows, keys_that_read_as, rows_of_key
 
     pairs = choice.one_store(directory)
     application = pairs[0][0].application
@@ -165,8 +164,7 @@ def scan(
     from srfix.cli.on_spark import WatchedParts, tell_notes
     from srfix.cli.reports.rows import not_decoded, write_rows
     from srfix.recovery.stores.parts import SecondAnswers
-    from srfix.recovery.stores.row_documents import decoded_rows
-    from srfix.recovery.stores.scanning import RowFilter, ScanWork
+    from srfix.recovery.stores.rows import RowFilter, ScanWork, decoded_rows
     from srfix.recovery.stores.whereabouts import rows_not_registered
 
     if not_registered is not None and engine.engine == SPARK:

@@ -177,9 +177,8 @@ def plan_expiry(
     """
     from srfix.cli.reports.topic_plan import topic_plan_report
     from srfix.cli.session import open_cluster
-    from srfix.recovery.topic_plan.expiring import ExpiryRequest
+    from srfix.recovery.topic_plan.expiring import ExpiryRequest, kept_records_path
     from srfix.recovery.topic_plan.expiring import plan_expiry as planned
-    from srfix.recovery.topic_plan.kept_records import kept_records_path
     from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS, ExpireKeys
     from srfix.serde.subjects.names import Topic
 

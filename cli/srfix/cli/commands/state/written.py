@@ -23,8 +23,8 @@ from srfix.recovery.stores.choices import OnError
 from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
+    from srfix.recovery.stores.rebuild.change import Reserialiser
     from srfix.recovery.stores.rebuild.report import StateWritten
-    from srfix.recovery.stores.rebuild.reserialise import Reserialiser
     from srfix.serde.registry.client import RegistryClient
     from srfix.serde.resolve.policies import Resolver
     from srfix.serde.resolve.resolved import SecondAnswered
@@ -104,7 +104,7 @@ class ValuesAnew:
         """The object that rewrites values; None if they stay as they are. `topic` is None if srfix does not know the
         values' topic. If a second subject answered, `on_second` is told; without it, a line on standard error says so.
         """
-        from srfix.recovery.stores.rebuild.reserialise import Reserialiser
+        from srfix.recovery.stores.rebuild.change import Reserialiser
         from srfix.serde.subjects.names import Subject
 
         if self.subject is None:

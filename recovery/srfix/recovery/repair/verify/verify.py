@@ -24,8 +24,15 @@ from srfix.recovery.registry import GivenRegistry, Registry, usable
 from srfix.recovery.repair.plan_file import Plan, PlannedFinding
 from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem
 from srfix.recovery.repair.verify.ids import AskedIds, deleted, left_out_elsewhere
-from srfix.recovery.repair.verify.rows import rows_read, rows_without_id
-from srfix.recovery.repair.verify.stores import keys_missed, keys_of, left_open, next_put, store_of
+from srfix.recovery.repair.verify.stores import (
+    keys_missed,
+    keys_of,
+    left_open,
+    next_put,
+    rows_read,
+    rows_without_id,
+    store_of,
+)
 from srfix.recovery.topic_check.examine import TopicCheck, check_topic
 from srfix.serde.errors import UsageError
 from srfix.serde.properties.kafka_client import Isolation

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.errors import LibraryMissingError, StateDirectoryError
 from srfix.recovery.state.formats.values import PLAIN
-from srfix.recovery.state.rocksdb import opened
-from srfix.recovery.state.views import view_directory
+from srfix.recovery.state.rocksdb import opened, view_directory
 from srfix.recovery.state.writing.kinds import Release
 from srfix.recovery.state.writing.manifest import strip_manifest
 

@@ -28,10 +28,9 @@ from srfix.recovery.state.writing.staging import Staging, finished_before, stage
 from srfix.recovery.state.writing.stores import StoreToWrite, store_writer
 from srfix.recovery.stores.choices import OnError, Until
 from srfix.recovery.stores.parts import PartsEngine, SecondAnswers, new_attempt, take
-from srfix.recovery.stores.rebuild.change import StoreChange
+from srfix.recovery.stores.rebuild.change import Change, StoreChange
 from srfix.recovery.stores.rebuild.migrate import Migration, TaskFolder, check, migrate_into
 from srfix.recovery.stores.rebuild.report import ReadRange, Tally
-from srfix.recovery.stores.rebuild.reserialise import Change
 from srfix.serde.errors import UsageError
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.schemas.models import Json
