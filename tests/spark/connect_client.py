@@ -28,8 +28,7 @@ from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.facts.decoding import RecordDecoder
 from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.state.reading.store import open_stores
-from srfix.recovery.stores.on_spark import PartsOnSpark
-from srfix.recovery.stores.parts import SecondAnswers
+from srfix.recovery.stores.parts import PartsOnSpark, SecondAnswers
 from srfix.recovery.stores.rows import RowFilter, ScanWork
 from srfix.serde.errors import BadRowError, ClusterError, Reason
 from srfix.serde.registry.client import RegistryClient

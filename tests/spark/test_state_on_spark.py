@@ -21,7 +21,7 @@ from srfix.cli.main import main
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.state.directory import ApplicationState
-from srfix.recovery.stores.on_spark import PartsOnSpark
+from srfix.recovery.stores.parts import PartsOnSpark
 from srfix.serde.errors import ClusterError, SparkError
 from tests.cli.kept_demo import environment
 from tests.recovery.staging import W1, R

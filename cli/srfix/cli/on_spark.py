@@ -156,7 +156,7 @@ class WatchedParts:
 
     def run(self, work: Work[Part, Result], parts: Sequence[Part], *, doing: str) -> list[Result]:
         """See `PartsEngine.run`."""
-        from srfix.recovery.stores.on_spark import PartsOnSpark
+        from srfix.recovery.stores.parts import PartsOnSpark
 
         if not parts:
             return []
