@@ -31,7 +31,7 @@ def describe(action: Action) -> str:
     """The action in words, without its subject, which stands above them."""
     match action:
         case SetCompatibility():
-            return f"set the compatibility to {action.level}{_keeping(action.inherited)}"
+            return f"set the compatibility to {action.level}{keeping(action.inherited)}"
         case SetMode():
             return f"set the mode to {action.mode}"
         case RestoreMode(previous=None):
@@ -77,7 +77,7 @@ def why_nothing_is_undone(action: Action) -> str:
             assert_never(action)
 
 
-def _keeping(inherited: Mapping[str, Json]) -> str:
+def keeping(inherited: Mapping[str, Json]) -> str:
     """The inherited fields that the step sets too, because a configuration of the subject's own hides them."""
     verb = "is" if len(inherited) == 1 else "are"
     return f", and keep the {' and '.join(sorted(inherited))} that {verb} in force now" if inherited else ""
@@ -227,42 +227,34 @@ def _action(kind: str, document: Mapping[str, Json], step: int, subject: Subject
             return SetCompatibility(
                 step=step, subject=subject, level=level, previous=_config(previous), inherited=inherited
             )
-        case "register", {
-            "schema_id": int(schema_id),
-            "schema_type": str(schema_type),
-            "schema_text": str(text),
-            "references": list(references),
-            "holders": list(holders),
-        }:
-            return Register(
-                step=step,
-                subject=subject,
-                schema_id=_schema_id(schema_id),
-                schema=Schema(text=text, schema_type=schema_type, references=tuple(map(_reference, references))),
-                holders=tuple(Subject(str(holder)) for holder in holders),
-                exact=document.get("exact") is True,
-                any_id=document.get("any_id") is True,
-            )
         case "soft-delete", {"schema_id": int(schema_id)}:
             by = document.get("registered_by")
             by = by if isinstance(by, int) else None
             return SoftDelete(step=step, subject=subject, schema_id=_schema_id(schema_id), registered_by=by)
-        case "delete-version", {
-            "version": int(version),
+        case "register" | "delete-version", {
             "schema_id": int(schema_id),
             "schema_type": str(schema_type),
             "schema_text": str(text),
             "references": list(references),
-            "holders": list(holders),
+            "holders": list(names),
         }:
-            return DeleteVersion(
-                step=step,
-                subject=subject,
-                version=version,
-                schema_id=_schema_id(schema_id),
-                schema=Schema(text=text, schema_type=schema_type, references=tuple(map(_reference, references))),
-                holders=tuple(Subject(str(holder)) for holder in holders),
-            )
+            schema = Schema(text=text, schema_type=schema_type, references=tuple(map(_reference, references)))
+            holders = tuple(Subject(str(name)) for name in names)
+            number, version = _schema_id(schema_id), document.get("version")
+            if kind == "register":
+                return Register(
+                    step=step,
+                    subject=subject,
+                    schema_id=number,
+                    schema=schema,
+                    holders=holders,
+                    exact=document.get("exact") is True,
+                    any_id=document.get("any_id") is True,
+                )
+            if isinstance(version, int):
+                return DeleteVersion(
+                    step=step, subject=subject, version=version, schema_id=number, schema=schema, holders=holders
+                )
         case "restore-compatibility", {"previous": previous}:
             return RestoreCompatibility(step=step, subject=subject, previous=_config(previous))
         case "set-mode", {"mode": str(mode), "expects": {"mode": (None | str()) as previous_mode}}:

@@ -38,7 +38,10 @@ def read_records(config: Mapping[str, str], wanted: RecordRange, *, timeout_s: f
                 )
             partitions = (wanted.partition,)
         logs = cluster.watermarks(wanted.topic, partitions)
-    begins = {partition: _begin(wanted, *logs[partition]) for partition in partitions}
+    begins = {
+        partition: max(start, end - wanted.max_records if wanted.last else wanted.from_offset or 0)
+        for partition, (start, end) in logs.items()
+    }
     if wanted.from_offset is not None and all(begins[p] >= logs[p][1] > 0 for p in partitions):
         ends = ", ".join(f"{logs[p][1]} in partition {p}" for p in partitions)
         raise UsageError(
@@ -62,9 +65,3 @@ def read_records(config: Mapping[str, str], wanted: RecordRange, *, timeout_s: f
             left -= 1
             if not left:
                 return
-
-
-def _begin(wanted: RecordRange, start: int, end: int) -> int:
-    if wanted.last:
-        return max(start, end - wanted.max_records)
-    return max(start, wanted.from_offset or 0)

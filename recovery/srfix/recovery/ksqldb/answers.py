@@ -16,7 +16,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from srfix.recovery.errors import KsqldbError, TopologyError
@@ -235,13 +235,26 @@ def parse_saved_answers(text: str, *, origin: str) -> KsqldbAnswers:
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if text.lstrip()[:1] in ("{", "["):
         return parse_json_answers(text, origin=origin)
-    reader = _Reader(origin)
     server = _SERVER.search(text)
-    if server is not None:
-        reader.server = ServerInfo(version=server["version"])
-    for block in _blocks(text):
-        reader.read(block)
-    answers = reader.answers()
+    queries: list[QueryDescription] = []
+    sources: list[SourceDescription] = []
+    problems: list[str] = []
+    for block in (block for answer in _PROMPT.split(text) for block in _BLOCK.split(f"{answer}\n")):
+        fields: dict[str, str] = {}
+        for match in _FIELD.finditer(block):
+            fields.setdefault(match["name"], match["value"])
+        if "ID" in fields:
+            queries.append(_printed_query(fields, block, origin, problems))
+        elif "Name" in fields and ("Kafka topic" in fields or "Type" in fields):
+            sources.append(_printed_source(fields))
+    answers = merge(
+        KsqldbAnswers(
+            origin=origin,
+            server=None if server is None else ServerInfo(version=server["version"]),
+            problems=tuple(problems),
+        ),
+        KsqldbAnswers(origin=origin, queries=tuple(queries), sources=tuple(sources)),
+    )
     if answers.server is None and not answers.queries and not answers.sources:
         raise KsqldbError(
             f"{origin} is neither JSON of ksqlDB nor the text of its command line: save what SHOW QUERIES EXTENDED;, "
@@ -250,46 +263,18 @@ def parse_saved_answers(text: str, *, origin: str) -> KsqldbAnswers:
     return answers
 
 
-def _blocks(text: str) -> Iterator[str]:
-    """The text between prompts, split where a query or a source begins."""
-    for answer in _PROMPT.split(text):
-        yield from _BLOCK.split(f"{answer}\n")
-
-
-@dataclass(slots=True)
-class _Reader:
-    origin: str
-    server: ServerInfo | None = None
-    _queries: list[QueryDescription] = field(default_factory=list)
-    _printed_sources: list[SourceDescription] = field(default_factory=list)
-    _problems: list[str] = field(default_factory=list)
-
-    def read(self, block: str) -> None:
-        fields: dict[str, str] = {}
-        for match in _FIELD.finditer(block):
-            fields.setdefault(match["name"], match["value"])
-        if "ID" in fields:
-            self._queries.append(self._query(fields, block))
-        elif "Name" in fields and ("Kafka topic" in fields or "Type" in fields):
-            self._printed_sources.append(_printed_source(fields))
-
-    def answers(self) -> KsqldbAnswers:
-        answers = KsqldbAnswers(origin=self.origin, queries=tuple(self._queries), sources=tuple(self._printed_sources))
-        return merge(KsqldbAnswers(origin=self.origin, server=self.server, problems=tuple(self._problems)), answers)
-
-    def _query(self, fields: dict[str, str], block: str) -> QueryDescription:
-        states = [match["state"] for match in _HOSTS.finditer(fields.get("Host Query Status", ""))]
-        topology = None
-        if "Sub-topology:" in block:
-            origin = f"{self.origin}, query {fields['ID']}"
-            topology = topology_in(block, origin=origin, problems=self._problems)
-        return QueryDescription(
-            query_id=fields["ID"],
-            state=next((bad for bad in _BAD_STATES if bad in states), states[0] if states else fields.get("State")),
-            sources=_printed_sources(block),
-            topology=topology,
-            consumer_group=fields.get("Consumer Group ID") or fields.get("Consumer Group"),
-        )
+def _printed_query(fields: Mapping[str, str], block: str, origin: str, problems: list[str]) -> QueryDescription:
+    states = [match["state"] for match in _HOSTS.finditer(fields.get("Host Query Status", ""))]
+    topology = None
+    if "Sub-topology:" in block:
+        topology = topology_in(block, origin=f"{origin}, query {fields['ID']}", problems=problems)
+    return QueryDescription(
+        query_id=fields["ID"],
+        state=next((bad for bad in _BAD_STATES if bad in states), states[0] if states else fields.get("State")),
+        sources=_printed_sources(block),
+        topology=topology,
+        consumer_group=fields.get("Consumer Group ID") or fields.get("Consumer Group"),
+    )
 
 
 def _printed_sources(block: str) -> tuple[str, ...]:

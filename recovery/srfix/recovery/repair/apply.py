@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -279,16 +279,12 @@ def reopen(plan: Plan, missing: tuple[Register, ...], state: RepairState, regist
     )
     schemas = ", ".join(f"schema id {action.schema_id} under {action.subject}" for action in missing)
     now = {subject: read_subject_state(registry, subject) for subject in plan.expects}
-    obstacles = [
-        *(_other_settings(plan.expects[subject], now[subject]) for subject in sorted(subjects)),
-        *(_import_would_purge(action, now[action.subject]) for action in again),
-        *(obstacle.what for obstacle in preflight(replace(plan, actions=again), registry, journal.path)),
-    ]
-    why = [obstacle for obstacle in obstacles if obstacle is not None]
+    why = list(_obstacles(plan, again, now, registry, journal))
     if why:
+        question = f"Is {registry.url} the registry that the plan was made for ({plan.registry})? If it is: "
         raise PlanError(
-            f"{_elsewhere(plan, registry)}This plan was applied. Since then somebody has permanently deleted "
-            f"{schemas}. This plan cannot register that again. Nothing was written. {' '.join(why)}"
+            f"{question if registry.url != plan.registry else ''}This plan was applied. Since then somebody has "
+            f"permanently deleted {schemas}. This plan cannot register that again. Nothing was written. {' '.join(why)}"
         )
     steps = [action.step for action in again]
     expects: Json = {subject: subject_state_document(now[subject]) for subject in sorted(now)}
@@ -296,26 +292,21 @@ def reopen(plan: Plan, missing: tuple[Register, ...], state: RepairState, regist
     state.reopen(steps, now)
 
 
-def _elsewhere(plan: Plan, registry: Registry) -> str:
-    """A sentence that says what to check first, with a blank after it; empty if the URL is that of the plan's registry."""
-    if registry.url == plan.registry:
-        return ""
-    return f"Is {registry.url} the registry that the plan was made for ({plan.registry})? If it is: "
-
-
-def _other_settings(planned: SubjectState, now: SubjectState) -> str | None:
-    if (planned.config, planned.mode) == (now.config, now.mode):
-        return None
-    return f"Its settings have changed since the plan: {difference(replace(planned, versions=now.versions), now)}. Plan again."
-
-
-def _import_would_purge(action: Action, now: SubjectState) -> str | None:
-    if not isinstance(action, SetMode) or not any(version.deleted for version in now.versions):
-        return None
-    return (
-        f"{action.subject} has soft-deleted versions. A registry deletes these permanently when the subject's mode "
-        "becomes IMPORT. Plan again, with --exact-ids."
-    )
+def _obstacles(
+    plan: Plan, again: tuple[Action, ...], now: Mapping[Subject, SubjectState], registry: Registry, journal: Journal
+) -> Iterator[str]:
+    for subject in sorted({action.subject for action in again}):
+        planned, present = plan.expects[subject], now[subject]
+        if (planned.config, planned.mode) != (present.config, present.mode):
+            changed = difference(replace(planned, versions=present.versions), present)
+            yield f"Its settings have changed since the plan: {changed}. Plan again."
+    for action in again:
+        if isinstance(action, SetMode) and any(version.deleted for version in now[action.subject].versions):
+            yield (
+                f"{action.subject} has soft-deleted versions. A registry deletes these permanently when the subject's mode "
+                "becomes IMPORT. Plan again, with --exact-ids."
+            )
+    yield from (obstacle.what for obstacle in preflight(replace(plan, actions=again), registry, journal.path))
 
 
 _CODE: Final = re.compile(r"(?i)srf(\d{3})")

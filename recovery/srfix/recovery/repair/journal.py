@@ -83,7 +83,9 @@ class RepairState(JournalState[Action, SubjectState, SubjectState]):
             case {"id": int()}:
                 return False
         self.after[step] = subject_state
-        return has_happened_in_part(self._as_given(step), self.before[step], subject_state)
+        action = with_given_ids(self.actions[step], self.ids_by_step)
+        given = replace(action, any_id=False) if isinstance(action, Register) else action
+        return has_happened_in_part(given, self.before[step], subject_state)
 
     def _take_other(self, document: Mapping[str, Json]) -> bool:
         match document:
@@ -100,10 +102,6 @@ class RepairState(JournalState[Action, SubjectState, SubjectState]):
                 self.undoing.add(step)
                 return self.may_undo(step) and isinstance(self.actions[step], Register)
         return True
-
-    def _as_given(self, step: int) -> Action:
-        action = with_given_ids(self.actions[step], self.ids_by_step)
-        return replace(action, any_id=False) if isinstance(action, Register) else action
 
 
 REPAIR_JOURNALS: Final[JournalFiles[Plan, RepairState]] = JournalFiles(

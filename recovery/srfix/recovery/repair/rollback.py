@@ -33,7 +33,7 @@ from srfix.recovery.registry import GivenRegistry, Registry, usable
 from srfix.recovery.repair.apply import note_done, undo_wrong_id
 from srfix.recovery.repair.journal import REPAIR_JOURNALS, RepairState
 from srfix.recovery.repair.plan_file import Plan
-from srfix.recovery.repair.standing import Untold, as_left, refuse_untold, untold, untold_steps, why_theirs
+from srfix.recovery.repair.standing import as_left, refuse_untold, untold, untold_steps, why_theirs
 from srfix.serde.schemas.errors import IncompatibleSchemaError, ReferenceExistsError
 from srfix.serde.subjects.names import Subject, split_context
 
@@ -76,17 +76,51 @@ class _RepairRollback(RollingBack[Plan, RepairState, Action, Undone]):
         refuse_untold(self.state, self.registry, self.journal.path)
 
     def settle(self) -> None:
-        _settle(self.state, self.registry, self.journal)
+        """Changes by others do not matter. A registration that got another id than the plan says is taken back at once."""
+        step = self.state.in_flight
+        if step is None or self.state.refused:
+            return
+        action = self.state.actions[step]
+        before = self.state.before[step]
+        subject_state = read_subject_state(self.registry, action.subject)
+        if undo_wrong_id(action, before, subject_state, self.registry):
+            subject_state = read_subject_state(self.registry, action.subject)
+        action = as_it_came(with_given_ids(action, self.state.ids_by_step), before, subject_state, self.registry)
+        if self.state.stopped and _is_soft_deleted(action, before, subject_state):
+            return
+        if subject_state != before and has_happened_in_part(action, before, subject_state):
+            note_done(action, subject_state, self.state, self.journal)
 
     def undo(self, step: Action) -> Undone | Left[Action] | None:
-        return _undo(with_given_ids(step, self.state.ids_by_step), self.state, self.registry, self.journal)
+        action = with_given_ids(step, self.state.ids_by_step)
+        match action:
+            case RestoreCompatibility() | RestoreMode() | SoftDelete():
+                return None  # the undo of set-compatibility, set-mode and the registration covers them
+            case Register():
+                return _unregister(action, self.state, self.registry, self.journal)
+            case DeleteVersion():
+                return _undelete(action, self.state.before[action.step], self.registry)
+            case SetCompatibility():
+                return _unset(action, self.state, self.registry)
+            case SetMode():
+                return _unset_mode(action, self.state, self.registry)
+            case _:
+                assert_never(action)
 
     def left_by_others(self) -> list[Left[Action]]:
-        return [Left(action=step.action, why=_not_told(step)) for step in untold_steps(self.state, self.registry)]
+        return [
+            Left(
+                action=step.action,
+                why=f"{step.what}. That is the result of this step, but this journal does not contain the step. Either "
+                "another run of the plan did it (undo that run with its own journal), or somebody else did",
+            )
+            for step in untold_steps(self.state, self.registry)
+        ]
 
     def how_far(self, where: str) -> str:
         undone = sum(event.by_us for event in self.undone)
-        return f"{where}; {_count(undone)} undone in this run, as the journal {self.journal.path} says"
+        steps = {0: "no step was", 1: "1 step was"}.get(undone, f"{undone} steps were")
+        return f"{where}; {steps} undone in this run, as the journal {self.journal.path} says"
 
 
 def _refuse_elsewhere(state: RepairState, registry: Registry) -> None:
@@ -135,56 +169,12 @@ def _refuse_elsewhere(state: RepairState, registry: Registry) -> None:
     )
 
 
-def _not_told(untold: Untold) -> str:
-    return (
-        f"{untold.what}. That is the result of this step, but this journal does not contain the step. Either "
-        "another run of the plan did it (undo that run with its own journal), or somebody else did"
-    )
-
-
-def _count(undone: int) -> str:
-    return "no step was" if not undone else "1 step was" if undone == 1 else f"{undone} steps were"
-
-
-def _settle(state: RepairState, registry: Registry, journal: Journal) -> None:
-    """Records the step in flight as done if its own part of the subject is; takes a wrong id back."""
-    step = state.in_flight
-    if step is None or state.refused:
-        return
-    action = state.actions[step]
-    before = state.before[step]
-    subject_state = read_subject_state(registry, action.subject)
-    if undo_wrong_id(action, before, subject_state, registry):
-        subject_state = read_subject_state(registry, action.subject)
-    action = as_it_came(with_given_ids(action, state.ids_by_step), before, subject_state, registry)
-    if state.stopped and _is_soft_deleted(action, before, subject_state):
-        return
-    if subject_state != before and has_happened_in_part(action, before, subject_state):
-        note_done(action, subject_state, state, journal)
-
-
 def _is_soft_deleted(action: Action, before: SubjectState, subject_state: SubjectState) -> bool:
     """True for a registration with a soft-deleted version: another run of the plan, which went on, made it."""
     if not isinstance(action, Register):
         return False
     added = [version for version in added_versions(before, subject_state) if version.schema_id == action.schema_id]
     return bool(added) and all(version.deleted for version in added)
-
-
-def _undo(action: Action, state: RepairState, registry: Registry, journal: Journal) -> Undone | Left[Action] | None:
-    match action:
-        case RestoreCompatibility() | RestoreMode() | SoftDelete():
-            return None  # the undo of set-compatibility, set-mode and the registration covers them
-        case Register():
-            return _unregister(action, state, registry, journal)
-        case DeleteVersion():
-            return _undelete(action, state.before[action.step], registry)
-        case SetCompatibility():
-            return _unset(action, state, registry)
-        case SetMode():
-            return _unset_mode(action, state, registry)
-        case _:
-            assert_never(action)
 
 
 def _unregister(action: Register, state: RepairState, registry: Registry, journal: Journal) -> Undone | Left[Action]:

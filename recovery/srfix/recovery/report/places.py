@@ -18,7 +18,9 @@ _MOST_RANGES: Final = 5
 def ids_in_short(faults: Sequence[IdAtFault]) -> str:
     """`1 (4 live keys), 2 (3 live keys, 1 not yet committed); partitions 0-2`, or the ids with their sums."""
     least = "at least " if any(fault.is_partial for fault in faults) else ""
-    where = _where(place.partition for fault in faults for place in fault.partitions)
+    partitions = {place.partition for fault in faults for place in fault.partitions}
+    noun = "partition" if len(partitions) == 1 else "partitions"
+    where = f"; {noun} {ranges(partitions)}" if partitions else ""
     listed_ids = ", ".join(
         f"{fault.schema_id} ({least}{keys})" if (keys := _keys([fault])) else str(fault.schema_id) for fault in faults
     )
@@ -47,13 +49,6 @@ def ranges(partitions: Iterable[int]) -> str:
     if len(starts) > _MOST_RANGES:
         return f"{len(numbers):,} of {numbers[0]} to {numbers[-1]}"
     return ", ".join(str(start) if start == end else f"{start}-{end}" for start, end in zip(starts, ends, strict=True))
-
-
-def _where(partitions: Iterable[int]) -> str:
-    numbers = set(partitions)
-    if not numbers:
-        return ""
-    return f"; {'partition' if len(numbers) == 1 else 'partitions'} {ranges(numbers)}"
 
 
 def _keys(faults: Sequence[IdAtFault]) -> str:

@@ -16,6 +16,7 @@ from srfix.recovery.actions.actions import (
     SetMode,
     SoftDelete,
 )
+from srfix.recovery.actions.document import keeping
 from srfix.recovery.facts.subject_state import SubjectState, level_of
 from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.repair.plan_file import Plan
@@ -87,25 +88,13 @@ def _versions(actions: Sequence[Action], before: SubjectState | None) -> Mapping
 
 
 def _mark(action: Action) -> Literal["+", "~", "-"]:
-    match action:
-        case Register():
-            return "+"
-        case SoftDelete() | DeleteVersion():
-            return "-"
-        case _:
-            return "~"
+    return "+" if isinstance(action, Register) else "-" if isinstance(action, SoftDelete | DeleteVersion) else "~"
 
 
 def _text(action: Action, actions: Sequence[Action], versions: Mapping[int, int]) -> str:
     match action:
         case SetCompatibility():
-            verb = "is" if len(action.inherited) == 1 else "are"
-            clause = (
-                f", and keep the {' and '.join(sorted(action.inherited))} that {verb} in force now"
-                if action.inherited
-                else ""
-            )
-            return f"compatibility {_setting(action.previous)} → {action.level}{clause}"
+            return f"compatibility {_setting(action.previous)} → {action.level}{keeping(action.inherited)}"
         case RestoreCompatibility():
             level = next((step.level for step in actions if isinstance(step, SetCompatibility)), "NONE")
             return f"compatibility {level} → {_setting(action.previous)}"

@@ -67,7 +67,8 @@ def read_state_directory(path: Path) -> tuple[ApplicationState, ...]:
     if not folders:
         if shut := shut_folders(path):
             raise UsageError(f"{shut[0].path!r} cannot be read: {shut[0].reason}.")
-        if (above := _application_above(path)) is not None:
+        parents = list(path.absolute().parents)[:_DEEPEST]
+        if (above := next(filter(_is_application, parents), None)) is not None:
             raise UsageError(
                 f"{str(path)!r} is not a state directory, but is inside one. Give {str(above)!r}, and choose with "
                 "--task and --store."
@@ -111,16 +112,6 @@ def _is_application(path: Path) -> bool:
         return False  # this user may not read it, although it may read its siblings: see `shut_folders`
 
 
-def _application_above(path: Path) -> Path | None:
-    return next((above for above in list(path.absolute().parents)[:_DEEPEST] if _is_application(above)), None)
-
-
-def _is_in_use(folder: Path, tasks: Iterable[Path]) -> bool | None:
-    """Whether a process holds a lock there; up to 2.6.1, and in 2.7.0, only tasks have locks."""
-    locks = [is_locked(path / LOCK) for path in (folder, *tasks)]
-    return True if True in locks else None if None in locks else False
-
-
 def _rocksdb(database: Path) -> tuple[int, ...]:
     """The RocksDB that opened a store last, by the options of its database or segments; empty if they do not say it."""
     latest = max((*database.glob("OPTIONS-*"), *database.glob("*/OPTIONS-*")), default=None, key=lambda path: path.name)
@@ -142,7 +133,9 @@ class _Reader:
 
     def application(self, folder: Path) -> ApplicationState:
         paths = list(self._task_paths(folder))
-        in_use = _is_in_use(folder, (path for path, _topology in paths))
+        # Up to 2.6.1, and in 2.7.0, only tasks have locks.
+        locks = [is_locked(path / LOCK) for path in (folder, *(path for path, _topology in paths))]
+        in_use = True if True in locks else None if None in locks else False
         tasks = [task for path, topology in paths for task in self._task(path, topology)]
         if in_use:
             self._note(

@@ -122,11 +122,7 @@ def _differences(
             )
             row, record = next(here, None), next(topic_rows, None)
         else:
-            yield (
-                None
-                if row[1] == record[1]
-                else _difference(row[0], ValueSummary.read(row[1]), ValueSummary.read(record[1]))
-            )
+            yield None if row[1] == record[1] else _difference(row[0], row[1], record[1])
             row, record = next(here, None), next(topic_rows, None)
 
 
@@ -173,7 +169,8 @@ def in_window(form: StoreFormat, key: bytes) -> tuple[bytes, StoredWindow | None
     return key, None
 
 
-def _difference(key: bytes, here: ValueSummary, topic: ValueSummary) -> Difference | None:
+def _difference(key: bytes, stored: bytes, recorded: bytes) -> Difference | None:
+    here, topic = ValueSummary.read(stored), ValueSummary.read(recorded)
     if here.digest == topic.digest:
         return None
     return Difference(kind=kind_of(here, topic), key=key, store_id=here.schema_id, topic_id=topic.schema_id)

@@ -169,9 +169,7 @@ def _csv_cell(cell: object) -> str:
 @contextmanager
 def _arrow(file: IO[bytes], form: _Form) -> Iterator[Write]:
     pa = _pyarrow()
-    schema = _schema(pa, form)
-    with pa.ipc.new_file(file, schema) as writer:
-        yield from _in_groups(pa, writer, schema, form.retention)
+    yield from _in_groups(pa, pa.ipc.new_file, file, form)
 
 
 @contextmanager
@@ -179,12 +177,11 @@ def _parquet(file: IO[bytes], form: _Form) -> Iterator[Write]:
     pa = _pyarrow()
     import pyarrow.parquet as pq
 
+    yield from _in_groups(pa, pq.ParquetWriter, file, form)
+
+
+def _in_groups(pa: Any, opened: Callable[[IO[bytes], Any], Any], file: IO[bytes], form: _Form) -> Iterator[Write]:
     schema = _schema(pa, form)
-    with pq.ParquetWriter(file, schema) as writer:
-        yield from _in_groups(pa, writer, schema, form.retention)
-
-
-def _in_groups(pa: Any, writer: Any, schema: Any, retention: Retention | None) -> Iterator[Write]:
     tables: list[Any] = []
 
     def flush() -> None:
@@ -192,7 +189,7 @@ def _in_groups(pa: Any, writer: Any, schema: Any, retention: Retention | None) -
         tables.clear()
 
     def write(batch: DecodedBatch) -> int:
-        cells = _Cells(batch, retention)
+        cells = _Cells(batch, form.retention)
         arrays = [
             column if isinstance(column, pa.Array) else pa.array(column, type=field.type)
             for column, field in zip(cells.columns(), schema, strict=True)
@@ -205,9 +202,10 @@ def _in_groups(pa: Any, writer: Any, schema: Any, retention: Retention | None) -
             flush()
         return cells.failed
 
-    yield write
-    if tables:
-        flush()
+    with opened(file, schema) as writer:
+        yield write
+        if tables:
+            flush()
 
 
 _WRITERS: Final = {

@@ -57,15 +57,7 @@ def task_of(task: Task, partition: int) -> str:
 def hosts_by_group(group: StreamsMembers, task: Task, partition: int) -> Iterator[KeyHost]:
     name = task_of(task, partition)
     for member in group.members:
-        role = (
-            HostRole.EVERY
-            if task.is_global
-            else HostRole.ACTIVE
-            if name in member.active
-            else HostRole.STANDBY
-            if name in member.standby
-            else None
-        )
+        role = HostRole.EVERY if task.is_global else _role(name in member.active, name in member.standby)
         if role is not None:
             yield KeyHost(
                 host=member.endpoint or member.address,
@@ -85,15 +77,13 @@ def hosts_by_ksqldb(
         query_hosts = server.queries.get(query or "")
         if query_hosts is None:
             continue
-        role = (
-            HostRole.ACTIVE
-            if query_hosts.is_active(store, partition)
-            else HostRole.STANDBY
-            if query_hosts.is_standby(store, partition)
-            else None
-        )
+        role = _role(query_hosts.is_active(store, partition), query_hosts.is_standby(store, partition))
         if role is not None:
             yield KeyHost(host=server.host, role=role, said_by=url, client_id=None, is_alive=server.is_alive)
+
+
+def _role(is_active: bool, is_standby: bool) -> HostRole | None:
+    return HostRole.ACTIVE if is_active else HostRole.STANDBY if is_standby else None
 
 
 def murmur2(data: bytes) -> int:

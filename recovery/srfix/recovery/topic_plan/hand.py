@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Final, Self
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.topic_plan.logs import NewRecord
 from srfix.serde.errors import ClusterError
@@ -23,7 +24,7 @@ _PAUSE_S: Final = 0.05
 _POLL_S: Final = 0.1
 
 
-class KafkaHand:
+class KafkaHand(AbstractContextManager["KafkaHand"]):
     """Writes to one cluster. Properties that would join a group, commit, print or open a transaction are left out."""
 
     def __init__(self, config: Mapping[str, str], *, timeout_s: float = 60.0) -> None:
@@ -38,9 +39,6 @@ class KafkaHand:
         except (KafkaException, TypeError, ValueError) as error:
             raise self._client.refused_config(error) from None
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *_error: object) -> None:
         self.close()
 
@@ -49,8 +47,6 @@ class KafkaHand:
 
     def create_topic(self, topic: str, partitions: int, *, replication_factor: int, configs: Mapping[str, str]) -> None:
         """Creates a topic, and returns when the cluster lists it with all its partitions, and their leaders lead."""
-        from concurrent.futures import TimeoutError as LateError
-
         from confluent_kafka import KafkaException
         from confluent_kafka.admin import NewTopic
 
@@ -59,19 +55,17 @@ class KafkaHand:
         try:
             futures = self._admin.create_topics([wanted], request_timeout=self._timeout_s)
             futures[topic].result(self._timeout_s + 1)
-        except (KafkaException, LateError) as error:
+        except (KafkaException, TimeoutError) as error:
             raise self._client.failed(doing, error, acl=f"Create on topic {topic!r}") from None
         self._wait_until(doing, lambda: self._partitions_of(topic) == partitions and self._is_led(topic, partitions))
 
     def delete_topic(self, topic: str) -> None:
-        from concurrent.futures import TimeoutError as LateError
-
         from confluent_kafka import KafkaException
 
         doing = f"deleting the topic {topic!r}"
         try:
             self._admin.delete_topics([topic], request_timeout=self._timeout_s)[topic].result(self._timeout_s + 1)
-        except (KafkaException, LateError) as error:
+        except (KafkaException, TimeoutError) as error:
             raise self._client.failed(doing, error, acl=f"Delete on topic {topic!r}") from None
         self._wait_until(doing, lambda: self._partitions_of(topic) is None)
 

@@ -153,19 +153,15 @@ class NewestRecord:
     is_tombstone: bool
 
 
-def fingerprint(value: bytes | None, timestamp_ms: int | None, headers: Iterable[tuple[str, bytes | None]]) -> bytes:
+def fingerprint_of(record: RawRecord) -> bytes:
     """16 bytes that distinguish two records of one key by value, timestamp and headers."""
     digest = hashlib.blake2b(digest_size=16)
-    digest.update(_LENGTH.pack(_ABSENT if timestamp_ms is None else timestamp_ms))
-    _add(digest, value)
-    for name, content in headers:
+    digest.update(_LENGTH.pack(_ABSENT if record.timestamp is None else record.timestamp))
+    _add(digest, record.value)
+    for name, content in record.headers:
         _add(digest, name.encode())
         _add(digest, content)
     return digest.digest()
-
-
-def fingerprint_of(record: RawRecord) -> bytes:
-    return fingerprint(record.value, record.timestamp, record.headers)
 
 
 def newest_records(records: Iterable[RawRecord]) -> dict[bytes, NewestRecord]:

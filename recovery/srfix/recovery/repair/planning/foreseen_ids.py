@@ -276,10 +276,7 @@ def _with_sorted_aliases(value: Json) -> Json:
         return [_with_sorted_aliases(item) for item in value]
     if not isinstance(value, dict):
         return value
-    sorted_: dict[str, Json] = {}
-    for name, item in value.items():
-        if name == "aliases" and isinstance(item, list):
-            sorted_[name] = [*sorted(map(str, item))]
-        else:
-            sorted_[name] = _with_sorted_aliases(item)
-    return sorted_
+    return {
+        name: [*sorted(map(str, item))] if name == "aliases" and isinstance(item, list) else _with_sorted_aliases(item)
+        for name, item in value.items()
+    }

@@ -18,7 +18,7 @@ from srfix.recovery.internal_topics import is_internal
 from srfix.recovery.repair.plan_file import Omission
 from srfix.serde.errors import ClusterError
 from srfix.serde.schemas.errors import EndpointNotSupportedError
-from srfix.serde.subjects.names import Role, Subject
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import SchemaId
 
 
@@ -67,7 +67,10 @@ def deletions(
         for version in reversed(state.live):
             live = {h.subject for h in holders if h.schema_id == version.schema_id and not h.deleted}
             other_subjects = tuple(sorted(live - leaving))
-            reason = _why_not(finding.subject, version.version, version.schema_id, other_subjects, survey, usage)
+            if referring := survey.registry.referenced_by(finding.subject, version.version):
+                reason: str | None = f"the schema of id {enumerated(referring)} refers to version {version.version}"
+            else:
+                reason = None if other_subjects else usage.why_not(version.schema_id)
             if reason is not None:
                 yield _left(finding, (version.schema_id,), reason)
                 continue
@@ -87,21 +90,6 @@ def deletions(
 
 def _left(finding: Finding, ids: tuple[SchemaId, ...], reason: str) -> Omission:
     return Omission(subject=finding.subject, reason=f"{finding.subject} is left as it is: {reason}", schema_ids=ids)
-
-
-def _why_not(
-    subject: Subject,
-    version: int,
-    schema_id: SchemaId,
-    other_subjects: tuple[Subject, ...],
-    survey: Survey,
-    usage: _Usage,
-) -> str | None:
-    """Why a version stays, in a clause; None if it may go."""
-    referring = survey.registry.referenced_by(subject, version)
-    if referring:
-        return f"the schema of id {enumerated(referring)} refers to version {version}"
-    return None if other_subjects else usage.why_not(schema_id)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -325,15 +325,17 @@ def by_what_they_unblock(repairs: Sequence[SubjectRepair], examination: Examinat
         role_findings = findings_by_role.get((*_store_of(repair), repair.want.role.role), ())
         own = [finding for finding in role_findings if finding.code == repair.want.code]
         # Without a census, srfix does not know how bad it is, and assumes the worst.
-        return min((finding.severity.rank for finding in own), default=0), -_live_keys(own)
+        live_keys = sum(fault.live_keys or 0 for finding in own for fault in finding.schema_ids)
+        return min((finding.severity.rank for finding in own), default=0), -live_keys
 
     together: dict[str, list[SubjectRepair]] = {}
     for repair in repairs:
         together.setdefault(_store_of(repair)[0], []).append(repair)
 
     def of_application(name: str) -> tuple[int, int, int, str]:
-        ranks = [of_repair(repair) for repair in together[name]]
-        return min(rank for rank, _ in ranks), _down(states.get(name)), sum(live for _, live in ranks), name
+        ranks, state = [of_repair(repair) for repair in together[name]], states.get(name)
+        down = 1 if state is None else 0 if state in _STOPPED else 2
+        return min(rank for rank, _ in ranks), down, sum(live for _, live in ranks), name
 
     return tuple(
         repair
@@ -346,13 +348,3 @@ def _store_of(repair: SubjectRepair) -> tuple[str, str]:
     """Application and store; empty for a topic's repair."""
     facts = repair.want.facts
     return (facts.store.application, facts.store.name) if isinstance(facts, StoreFacts) else ("", "")
-
-
-def _live_keys(findings: Iterable[Finding]) -> int:
-    return sum(fault.live_keys or 0 for finding in findings for fault in finding.schema_ids)
-
-
-def _down(state: str | None) -> int:
-    if state is None:
-        return 1
-    return 0 if state in _STOPPED else 2

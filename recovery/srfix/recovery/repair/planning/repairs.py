@@ -156,7 +156,7 @@ def _decide(
             for schema_id, other in foreseen.items()
             if other.schema_id not in (None, schema_id)
         },
-        holders={m.schema_id: tuple(_holders(own, m, foreseen[m.schema_id])) for m in chosen},
+        holders={m.schema_id: (own,) if _holds(own, foreseen[m.schema_id]) else () for m in chosen},
         also_by=tuple(_also_by(want.facts, role, survey)),
     )
 
@@ -286,11 +286,10 @@ def _refuse_each_other(missing: Iterable[Membership], soft_deleted: frozenset[Sc
     return False
 
 
-def _holders(own: Subject, membership: Membership, foreseen: ForeseenId) -> Iterator[Subject]:
-    """The source's own subject, if it holds the id itself; a rollback asks the other subjects when it needs them."""
+def _holds(own: Subject, foreseen: ForeseenId) -> bool:
+    """True if the source's own subject holds the id itself; a rollback asks the others when it needs them."""
     holder = foreseen.holder
-    if holder is not None and holder.schema_id == foreseen.schema_id and not answered_elsewhere(own, holder):
-        yield own
+    return holder is not None and holder.schema_id == foreseen.schema_id and not answered_elsewhere(own, holder)
 
 
 def _also_by(facts: StoreFacts | TopicFacts, role: RoleFacts, survey: Survey) -> Iterator[str]:

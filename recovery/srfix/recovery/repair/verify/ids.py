@@ -65,7 +65,8 @@ class AskedIds:
 
     def events(self, registry: ReadableRegistry, *, is_partial: bool = False) -> Iterator[Event]:
         """By ascending id. A topic that was not read to its end counts as partial: unread records may carry an id."""
-        if self.texts and all(_is_absent(self.memberships[schema_id]) for schema_id in self.texts):
+        registered = (self.memberships[schema_id] for schema_id in self.texts)
+        if self.texts and all(not m.is_known or (m.is_missing and m.problem is None) for m in registered):
             yield Problem(
                 subject=self.finding.subject,
                 what="none of the schemas that the plan registers is registered here: the plan was not applied, or "
@@ -123,10 +124,6 @@ class AskedIds:
         if membership.answered_id != membership.schema_id:
             return f"is registered here by content, as id {membership.answered_id}: readers accept it"
         return "is registered here"
-
-
-def _is_absent(membership: Membership) -> bool:
-    return not membership.is_known or (membership.is_missing and membership.problem is None)
 
 
 def left_out_elsewhere(plan: Plan, registry: ReadableRegistry, *, asked: Collection[Subject]) -> Iterator[Event]:

@@ -95,7 +95,10 @@ def rows_read(
         )
     for reason, ids in unread.items():
         for schema_id in sorted(ids):
-            yield NotLookedAt(subject=finding.subject, what=_not_decoded(memberships[schema_id], reason))
+            membership = memberships[schema_id]
+            holds = "; its registration here holds" if membership.is_known and membership.error_code is None else ""
+            what = f"whether the rows with schema id {schema_id} decode: {reason}{holds}"
+            yield NotLookedAt(subject=finding.subject, what=what)
     if known_ids is not None:
         yield from _nothing_seen(finding, census, ids_read, memberships, known_ids)
 
@@ -120,11 +123,6 @@ def _no_serde(membership: Membership) -> str | None:
     except SchemaError as error:
         return f"its {error.message.removeprefix('The ').rstrip('.')}"
     return None
-
-
-def _not_decoded(membership: Membership, reason: str) -> str:
-    holds = "; its registration here holds" if membership.is_known and membership.error_code is None else ""
-    return f"whether the rows with schema id {membership.schema_id} decode: {reason}{holds}"
 
 
 def _nothing_seen(

@@ -157,7 +157,9 @@ class _Run:
                 yield from keys_missed(finding, keys, survey)
                 for beside in self._beside(finding, keys):
                     subjects.add(beside.subject)
-                    yield from self._of_other_role(beside, keys)
+                    asked_ids = AskedIds.ask(self.plan, beside, keys.census.restorable_ids(beside.role), self.registry)
+                    yield from asked_ids.events(self.registry, is_partial=keys.census.is_partial)
+                    yield from self._rows(beside, keys, asked_ids, None)
         yield from left_out_elsewhere(self.plan, self.registry, asked=subjects)
 
     def _count(self, finding: PlannedFinding, partitions: int) -> Census:
@@ -241,11 +243,6 @@ class _Run:
         for role in Role:
             if (store, role) not in planned and (role is Role.VALUE or keys.is_role):
                 yield replace(finding, role=role, subject=store.subject(role), schema_ids=(), planned_ids=())
-
-    def _of_other_role(self, beside: PlannedFinding, keys: KeyRole) -> Iterator[Event]:
-        asked_ids = AskedIds.ask(self.plan, beside, keys.census.restorable_ids(beside.role), self.registry)
-        yield from asked_ids.events(self.registry, is_partial=keys.census.is_partial)
-        yield from self._rows(beside, keys, asked_ids, None)
 
     def _rows(
         self, finding: PlannedFinding, keys: KeyRole, asked_ids: AskedIds, known_ids: Collection[SchemaId] | None

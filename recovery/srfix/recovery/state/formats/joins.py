@@ -153,7 +153,10 @@ def decode_subscription(stored: bytes) -> Subscription:
     if len(stored) < _HEAD_SIZE:
         raise FormatError(f"a subscription has {len(stored)} bytes, and its head needs {_HEAD_SIZE}")
     version, instruction = stored[0] & ~_HASH_IS_NULL, stored[1]
-    _check(version, instruction)
+    if version not in _VERSIONS:
+        raise FormatError(f"version {version} of subscriptions is not known")
+    if instruction not in _INSTRUCTIONS:
+        raise FormatError(f"instruction {instruction} of subscriptions is not known")
     at = _HEAD_SIZE
     hash_: bytes | None = None
     if not stored[0] & _HASH_IS_NULL:
@@ -169,10 +172,3 @@ def decode_subscription(stored: bytes) -> Subscription:
         primary_key=stored[at:end],
         primary_partition=int(_INT.unpack_from(stored, end)[0]) if version else None,
     )
-
-
-def _check(version: int, instruction: int) -> None:
-    if version not in _VERSIONS:
-        raise FormatError(f"version {version} of subscriptions is not known")
-    if instruction not in _INSTRUCTIONS:
-        raise FormatError(f"instruction {instruction} of subscriptions is not known")

@@ -191,10 +191,6 @@ def or_none(column: tuple[_T, ...]) -> tuple[_T, ...] | None:
     return None if column.count(None) == len(column) else column
 
 
-def _many_bare(values: list[bytes]) -> Columns:
-    return values, None
-
-
 def _many_timestamped(values: list[bytes]) -> Columns | None:
     heads = b"".join(map(_long, values))
     if len(heads) != _TIMESTAMP.size * len(values):
@@ -225,7 +221,7 @@ def _stamps(stamps: tuple[int, ...]) -> Sequence[int | None] | None:
 
 BARE: Final = ValueForm(
     decode=lambda value: StoredValue(payload=value),
-    decode_many=_many_bare,
+    decode_many=lambda values: (values, None),
     encode=lambda payload, _timestamp_ms, _headers: payload,
 )
 STAMPED: Final = ValueForm(

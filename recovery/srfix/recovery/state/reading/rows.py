@@ -24,7 +24,7 @@ from srfix.recovery.state.formats.versioned import (
     decode_versioned_key,
     decode_versioned_segment,
 )
-from srfix.recovery.state.formats.windows import INDEX, StoredWindow, WindowedKeys
+from srfix.recovery.state.formats.windows import INDEX, StoredWindow
 from srfix.recovery.state.layouts import KeyOrder, StoreFormat
 
 _LONG_SIZE: Final = 8
@@ -123,10 +123,10 @@ def decoder(form: StoreFormat, family: str) -> Decode:
             )
         case KeyOrder.KEY_AND_TIMES:
             assert layout.windows is not None
-            return _windowed(layout.windows, value_form.decode)
+            return _windowed(layout.windows.decode, value_form.decode)
         case KeyOrder.TIMES_AND_KEY:
             assert layout.windows is not None
-            return _time_first(layout.windows, value_form.decode)
+            return _windowed(layout.windows.decode_time_first, value_form.decode, has_index=True)
         case KeyOrder.SEGMENT_AND_KEY:
             return _versioned
         case KeyOrder.OTHER:
@@ -174,19 +174,13 @@ def _row(value_of: _Value) -> Decode:
     return decode
 
 
-def _windowed(windows: WindowedKeys, value_of: _Value) -> Decode:
+def _windowed(
+    decode_key: Callable[[bytes], tuple[bytes, StoredWindow]], value_of: _Value, *, has_index: bool = False
+) -> Decode:
     def decode(key: bytes, value: bytes) -> Iterator[StateRow]:
-        (own, window), stored = windows.decode(key), value_of(value)
-        yield StateRow(own, stored.payload, stored.timestamp_ms, stored.headers, window)
-
-    return decode
-
-
-def _time_first(windows: WindowedKeys, value_of: _Value) -> Decode:
-    def decode(key: bytes, value: bytes) -> Iterator[StateRow]:
-        if key.startswith(INDEX):
+        if has_index and key.startswith(INDEX):
             return
-        (own, window), stored = windows.decode_time_first(key), value_of(value)
+        (own, window), stored = decode_key(key), value_of(value)
         yield StateRow(own, stored.payload, stored.timestamp_ms, stored.headers, window)
 
     return decode

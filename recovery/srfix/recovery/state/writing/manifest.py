@@ -93,30 +93,21 @@ def _numbers(count: int) -> Callable[[bytes, int, str], int]:
     return skip
 
 
-def _nothing(_record: bytes, at: int, _path: str) -> int:
-    return at
-
-
-def _level_and_key(record: bytes, at: int, path: str) -> int:
-    _, at = _varint(record, at, path)
-    return _sized(record, at, path)
-
-
-def _new_file(before: int, after: int, *, has_custom_fields: bool) -> Callable[[bytes, int, str], int]:
-    """Numbers (level, number, size, …), the smallest and the largest key, sequence numbers, and fields that end with 1."""
-
+def _all_of(*parts: Callable[[bytes, int, str], int]) -> Callable[[bytes, int, str], int]:
     def skip(record: bytes, at: int, path: str) -> int:
-        at = _numbers(before)(record, at, path)
-        at = _sized(record, _sized(record, at, path), path)
-        at = _numbers(after)(record, at, path)
-        while has_custom_fields:
-            tag, at = _varint(record, at, path)
-            if tag == _END_OF_CUSTOM_FIELDS:
-                break
-            at = _sized(record, at, path)
+        for part in parts:
+            at = part(record, at, path)
         return at
 
     return skip
+
+
+def _custom_fields(record: bytes, at: int, path: str) -> int:
+    while True:
+        tag, at = _varint(record, at, path)
+        if tag == _END_OF_CUSTOM_FIELDS:
+            return at
+        at = _sized(record, at, path)
 
 
 _SKIP: Final[Mapping[int, Callable[[bytes, int, str], int]]] = {
@@ -124,17 +115,17 @@ _SKIP: Final[Mapping[int, Callable[[bytes, int, str], int]]] = {
     2: _numbers(1),  # log number
     3: _numbers(1),  # next file number
     4: _numbers(1),  # last sequence number
-    5: _level_and_key,  # compact cursor
+    5: _all_of(_numbers(1), _sized),  # compact cursor: level and key
     6: _numbers(2),  # deleted file
-    7: _new_file(3, 0, has_custom_fields=False),
+    7: _all_of(_numbers(3), _sized, _sized),  # new file: level, number, size; the smallest and the largest key
     9: _numbers(1),  # previous log number
     10: _numbers(1),  # the lowest log number to keep
-    100: _new_file(3, 2, has_custom_fields=False),
-    102: _new_file(4, 2, has_custom_fields=False),
-    103: _new_file(3, 2, has_custom_fields=True),
+    100: _all_of(_numbers(3), _sized, _sized, _numbers(2)),  # the same, with sequence numbers
+    102: _all_of(_numbers(4), _sized, _sized, _numbers(2)),
+    103: _all_of(_numbers(3), _sized, _sized, _numbers(2), _custom_fields),
     200: _numbers(1),  # column family
     201: _sized,  # its name, when it is added
-    202: _nothing,  # it is dropped
+    202: _all_of(),  # it is dropped
     203: _numbers(1),  # the highest column family
     300: _numbers(1),  # edits left in an atomic group
 }

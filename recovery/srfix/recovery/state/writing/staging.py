@@ -118,7 +118,9 @@ def _begin(unfinished: Path, request: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _finish(staging: Staging, unfinished: Path, target: Path, about: dict[str, Json]) -> None:
-    _sync_tree(staging.whole)
+    for parent, _, files in os.walk(staging.whole, topdown=False):
+        for path in (*(Path(parent) / name for name in files), Path(parent)):
+            sync(path)
     report = {} if staging.report is None else staging.report
     write_whole(unfinished / _ABOUT, json.dumps(about | {"report": report}).encode())
     _refuse_existing(target)
@@ -189,10 +191,3 @@ def _in_words(target: Path) -> Iterator[None]:
         raise StateDirectoryError(
             f"{target} cannot be written: {error.strerror or error}. Check the permissions, and how much room is left."
         ) from error
-
-
-def _sync_tree(folder: Path) -> None:
-    for parent, _, files in os.walk(folder, topdown=False):
-        for name in files:
-            sync(Path(parent) / name)
-        sync(Path(parent))

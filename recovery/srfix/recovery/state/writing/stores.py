@@ -11,6 +11,7 @@ them.
 
 from __future__ import annotations
 
+import shutil
 from bisect import insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -307,7 +308,7 @@ class StoreWriter:
         self._open.close()
         for segment in self._databases:
             if self._store.kind.is_segmented and segment < self._oldest_segment:
-                _remove(self._path(segment))
+                shutil.rmtree(self._path(segment))
 
     def abandon(self, error: BaseException) -> None:
         self._open.__exit__(type(error), error, error.__traceback__)
@@ -363,9 +364,3 @@ def store_writer(store: StoreToWrite, folder: Path, release: Release) -> Iterato
     except BaseException as error:
         writer.abandon(error)
         raise
-
-
-def _remove(folder: Path) -> None:
-    for file in folder.iterdir():
-        file.unlink()
-    folder.rmdir()
