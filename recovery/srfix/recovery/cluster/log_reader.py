@@ -34,20 +34,12 @@ def read_range(
     isolation: Isolation = Isolation.READ_UNCOMMITTED,
 ) -> Iterator[RawRecord]:
     """The records of a partition, as `Cluster.read` gives them; srfix waits at most `timeout_s` for each."""
+    from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
     if begin >= end:
         return
-    consumer = _open(client, isolation)
     try:
-        yield from _consume(client, consumer, topic, partition, begin, end, timeout_s, give_up_at)
-    finally:
-        consumer.close()
-
-
-def _open(client: ReadOnlyClient, isolation: Isolation) -> Consumer:
-    from confluent_kafka import Consumer, KafkaException
-
-    try:
-        return Consumer(
+        consumer = Consumer(
             client.config(
                 isolation_level=isolation.value,
                 enable_partition_eof="true",
@@ -58,50 +50,41 @@ def _open(client: ReadOnlyClient, isolation: Isolation) -> Consumer:
         )
     except (KafkaException, TypeError, ValueError) as error:
         raise client.refused_config(error) from None
-
-
-def _consume(
-    client: ReadOnlyClient,
-    consumer: Consumer,
-    topic: str,
-    partition: int,
-    begin: int,
-    end: int,
-    timeout_s: float,
-    give_up_at: float | None,
-) -> Iterator[RawRecord]:
-    from confluent_kafka import KafkaError, TopicPartition
-
-    consumer.assign([TopicPartition(topic, partition, begin)])
-    doing = f"reading {topic}[{partition}]"
-    last_heard = time.monotonic()
-    position = begin
-    while True:
-        left = _POLL_S if give_up_at is None else min(_POLL_S, give_up_at - time.monotonic())
-        if left <= 0:
-            raise GaveUp
-        batch = consumer.consume(min(_BATCH, end - position), left)  # `consume` waits for a batch that does not fill
-        if batch:
-            last_heard = time.monotonic()
-        elif time.monotonic() - last_heard >= timeout_s:
-            raise client.failed(doing, f"no record for {timeout_s:g} s before offset {end}")
-        for message in batch:
-            # Checked before each record, because the caller may need long for one.
-            if give_up_at is not None and time.monotonic() >= give_up_at:
+    try:
+        consumer.assign([TopicPartition(topic, partition, begin)])
+        doing = f"reading {topic}[{partition}]"
+        last_heard = time.monotonic()
+        position = begin
+        while True:
+            left = _POLL_S if give_up_at is None else min(_POLL_S, give_up_at - time.monotonic())
+            if left <= 0:
                 raise GaveUp
-            error, offset = message.error(), message.offset()
-            if error is not None:
-                if error.code() == KafkaError._PARTITION_EOF:
+            batch = consumer.consume(
+                min(_BATCH, end - position), left
+            )  # `consume` waits for a batch that does not fill
+            if batch:
+                last_heard = time.monotonic()
+            elif time.monotonic() - last_heard >= timeout_s:
+                raise client.failed(doing, f"no record for {timeout_s:g} s before offset {end}")
+            for message in batch:
+                # Checked before each record, because the caller may need long for one.
+                if give_up_at is not None and time.monotonic() >= give_up_at:
+                    raise GaveUp
+                error, offset = message.error(), message.offset()
+                if error is not None:
+                    if error.code() == KafkaError._PARTITION_EOF:
+                        return
+                    if error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED and not error.retriable():
+                        raise client.failed(doing, error.str())
+                    continue
+                if offset is None or offset >= end:
                     return
-                if error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED and not error.retriable():
-                    raise client.failed(doing, error.str())
-                continue
-            if offset is None or offset >= end:
-                return
-            position = offset + 1
-            yield raw_record(message, partition=partition, offset=offset)
-            if offset >= end - 1:
-                return
+                position = offset + 1
+                yield raw_record(message, partition=partition, offset=offset)
+                if offset >= end - 1:
+                    return
+    finally:
+        consumer.close()
 
 
 def read_places(

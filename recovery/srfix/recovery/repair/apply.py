@@ -113,12 +113,65 @@ class _Repair(CarryingOut[Plan, RepairState, Action, RepairEvent]):
         missing = tuple(r for r in registrations if held_version(self.registry, r.subject, r.schema) is None)
         if not missing:
             return None
-        reopen(self.plan, missing, self.state, self.registry, self.journal)
+        self._reopen(missing)
         return Reopened(missing=missing)
+
+    def _reopen(self, missing: tuple[Register, ...]) -> None:
+        """Records that the steps of these registrations are carried out once more, from the present state. The same
+        journal continues: nothing is renamed between two writes, and one rollback undoes what was done before and after.
+        """
+        gone = {(action.subject, action.schema_id) for action in missing}
+        subjects = {action.subject for action in missing}
+        again = tuple(
+            action
+            for action in self.plan.actions
+            if action.subject in subjects
+            and (not isinstance(action, Register | SoftDelete) or (action.subject, action.schema_id) in gone)
+        )
+        now = {subject: read_subject_state(self.registry, subject) for subject in self.plan.expects}
+        if why := list(self._obstacles(again, now)):
+            schemas = ", ".join(f"schema id {action.schema_id} under {action.subject}" for action in missing)
+            url, planned = self.registry.url, self.plan.registry
+            question = (
+                f"Is {url} the registry that the plan was made for ({planned})? If it is: " if url != planned else ""
+            )
+            raise PlanError(
+                f"{question}This plan was applied. Since then somebody has permanently deleted {schemas}. This plan cannot "
+                f"register that again. Nothing was written. {' '.join(why)}"
+            )
+        steps = [action.step for action in again]
+        expects: Json = {subject: subject_state_document(now[subject]) for subject in sorted(now)}
+        self.journal.write("reopened", steps=list[Json](steps), expects=expects)
+        self.state.reopen(steps, now)
+
+    def _obstacles(self, again: tuple[Action, ...], now: Mapping[Subject, SubjectState]) -> Iterator[str]:
+        for subject in sorted({action.subject for action in again}):
+            planned, present = self.plan.expects[subject], now[subject]
+            if (planned.config, planned.mode) != (present.config, present.mode):
+                changed = difference(replace(planned, versions=present.versions), present)
+                yield f"Its settings have changed since the plan: {changed}. Plan again."
+        for action in again:
+            if isinstance(action, SetMode) and any(version.deleted for version in now[action.subject].versions):
+                yield (
+                    f"{action.subject} has soft-deleted versions. A registry deletes these permanently when the subject's "
+                    "mode becomes IMPORT. Plan again, with --exact-ids."
+                )
+        obstacles = preflight(replace(self.plan, actions=again), self.registry, self.journal.path)
+        yield from (obstacle.what for obstacle in obstacles)
 
     def compare(self) -> StepFound | None:
         self._refuse_half_done()
-        step = self._settle_and_compare()
+        step = settle_in_flight(self.state, self.registry, self.journal)
+        changed = self._changed()
+        if changed is not None and self.state.in_flight is not None:
+            # A write without an answer may take effect between srfix's two looks: then it is no change by others.
+            step = settle_in_flight(self.state, self.registry, self.journal)
+            changed = self._changed()
+        if changed is not None:
+            raise PlanError(
+                f"The registry has changed since the plan was made: {changed}. This run wrote nothing. Make a new "
+                "plan with srfix plan."
+            )
         return None if step is None else StepFound(action=self.state.actions[step])
 
     def carry_out(self, step: Action) -> StepDone:
@@ -136,7 +189,7 @@ class _Repair(CarryingOut[Plan, RepairState, Action, RepairEvent]):
                 f"Step {action.step} had another result than the plan expects: {difference(before, after)}. Either "
                 f"somebody else is writing to {action.subject}, or this registry works differently."
             )
-        _note_after(action, after, answer, self.state, self.journal)
+        note_done(action, after, self.state, self.journal, answer)
         self.now[action.subject] = after
         return StepDone(action=step)
 
@@ -170,20 +223,6 @@ class _Repair(CarryingOut[Plan, RepairState, Action, RepairEvent]):
                 "there may still be relaxed; but --only leaves this out. Nothing was written. First run srfix "
                 "apply without --only, or undo the earlier run with srfix rollback."
             )
-
-    def _settle_and_compare(self) -> int | None:
-        in_flight = settle_in_flight(self.state, self.registry, self.journal)
-        changed = self._changed()
-        if changed is not None and self.state.in_flight is not None:
-            # A write without an answer may take effect between srfix's two looks: then it is no change by others.
-            in_flight = settle_in_flight(self.state, self.registry, self.journal)
-            changed = self._changed()
-        if changed is not None:
-            raise PlanError(
-                f"The registry has changed since the plan was made: {changed}. This run wrote nothing. Make a new "
-                "plan with srfix plan."
-            )
-        return in_flight
 
     def _changed(self) -> str | None:
         self.now = self.state.expected
@@ -224,14 +263,12 @@ def settle_in_flight(state: RepairState, registry: Registry, journal: Journal) -
     )
 
 
-def note_done(action: Action, subject_state: SubjectState, state: RepairState, journal: Journal) -> None:
-    answer: Json = {"id": int(action.schema_id)} if isinstance(action, Register) else None
-    _note_after(action, subject_state, answer, state, journal)
-
-
-def _note_after(
-    action: Action, subject_state: SubjectState, answer: Json, state: RepairState, journal: Journal
+def note_done(
+    action: Action, subject_state: SubjectState, state: RepairState, journal: Journal, answer: Json = None
 ) -> None:
+    """Records that a step is done. If its answer was lost, a registration's id stands for it."""
+    if answer is None and isinstance(action, Register):
+        answer = {"id": int(action.schema_id)}
     journal.write("after", step=action.step, state=subject_state_document(subject_state), answer=answer)
     state.after[action.step] = subject_state
     if isinstance(action, Register):
@@ -263,50 +300,6 @@ def _wrong_id(action: Action) -> PlanError:
         "srfix deleted that version again. Perhaps the new version inherited metadata from the subject's latest "
         "version, or the schema has two ids."
     )
-
-
-def reopen(plan: Plan, missing: tuple[Register, ...], state: RepairState, registry: Registry, journal: Journal) -> None:
-    """Records that the steps of these registrations are carried out once more, from the present state. The same journal
-    continues: nothing is renamed between two writes, and one rollback undoes what was done before and after.
-    """
-    gone = {(action.subject, action.schema_id) for action in missing}
-    subjects = {action.subject for action in missing}
-    again = tuple(
-        action
-        for action in plan.actions
-        if action.subject in subjects
-        and (not isinstance(action, Register | SoftDelete) or (action.subject, action.schema_id) in gone)
-    )
-    schemas = ", ".join(f"schema id {action.schema_id} under {action.subject}" for action in missing)
-    now = {subject: read_subject_state(registry, subject) for subject in plan.expects}
-    why = list(_obstacles(plan, again, now, registry, journal))
-    if why:
-        question = f"Is {registry.url} the registry that the plan was made for ({plan.registry})? If it is: "
-        raise PlanError(
-            f"{question if registry.url != plan.registry else ''}This plan was applied. Since then somebody has "
-            f"permanently deleted {schemas}. This plan cannot register that again. Nothing was written. {' '.join(why)}"
-        )
-    steps = [action.step for action in again]
-    expects: Json = {subject: subject_state_document(now[subject]) for subject in sorted(now)}
-    journal.write("reopened", steps=list[Json](steps), expects=expects)
-    state.reopen(steps, now)
-
-
-def _obstacles(
-    plan: Plan, again: tuple[Action, ...], now: Mapping[Subject, SubjectState], registry: Registry, journal: Journal
-) -> Iterator[str]:
-    for subject in sorted({action.subject for action in again}):
-        planned, present = plan.expects[subject], now[subject]
-        if (planned.config, planned.mode) != (present.config, present.mode):
-            changed = difference(replace(planned, versions=present.versions), present)
-            yield f"Its settings have changed since the plan: {changed}. Plan again."
-    for action in again:
-        if isinstance(action, SetMode) and any(version.deleted for version in now[action.subject].versions):
-            yield (
-                f"{action.subject} has soft-deleted versions. A registry deletes these permanently when the subject's mode "
-                "becomes IMPORT. Plan again, with --exact-ids."
-            )
-    yield from (obstacle.what for obstacle in preflight(replace(plan, actions=again), registry, journal.path))
 
 
 _CODE: Final = re.compile(r"(?i)srf(\d{3})")

@@ -119,19 +119,14 @@ def size_of(store: StateStore, *, application: str, now_ms: int) -> SizedStore:
     paths = databases_of(store.directory)
     by_path = {path: newest_options(path) for path in paths}
     options = [settings for settings in by_path.values() if settings is not None]
-    return SizedStore(
+    return SizedStore.of(
+        tally,
         application=application,
         store=store.name,
         format=store.format.value,
         task=store.task.name,
         partition=store.partition,
-        entries=tally.entries,
-        key_bytes=tally.key_bytes,
-        value_bytes=tally.value_bytes,
         disk_bytes=sum(size for path in paths for _number, size in _tables(path)),
-        tombstones=tally.tombstones,
-        oldest_ms=tally.oldest_ms,
-        newest_ms=tally.newest_ms,
         ages=[AgeCount(age=name, entries=tally.ages[name]) for name, _most in AGES],
         key_ids=_ids(tally.ids[Role.KEY]),
         value_ids=_ids(tally.ids[Role.VALUE]),

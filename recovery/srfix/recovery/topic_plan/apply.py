@@ -14,11 +14,18 @@ from typing import assert_never
 from srfix.recovery.clock import now
 from srfix.recovery.errors import PlanError
 from srfix.recovery.plans.runs import AlreadyRolledBack, CarryingOut, Left, RollingBack, RunEvent
-from srfix.recovery.topic_plan.ending_keys import bring_back, check_expiry, expire
-from srfix.recovery.topic_plan.filling import check_seed, fill, others_have_written, unfill
 from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS, TopicState
 from srfix.recovery.topic_plan.logs import Hand, Look, StepReport, require_no_members
 from srfix.recovery.topic_plan.plan_file import ExpireKeys, SeedChangelog, TopicPlan, TopicStep
+from srfix.recovery.topic_plan.steps import (
+    bring_back,
+    check_expiry,
+    check_seed,
+    expire,
+    fill,
+    others_have_written,
+    unfill,
+)
 from srfix.serde.errors import ClusterError, SrfixError
 from srfix.serde.schemas.models import Json
 

@@ -146,7 +146,7 @@ def _cannot_write(path: Path, error: OSError) -> PlanError:
     )
 
 
-WHY_STOPPED: Final = (
+WHY_STOPPED_FOR_EXPIRY: Final = (
     "a running application would write to its changelog at the same time, and the plan does not remove the rows on its "
     "disk"
 )
@@ -241,7 +241,7 @@ def _topic_of(request: ExpiryRequest, look: Look) -> tuple[Topic, int]:
     if request.store is not None:
         topic = changelog_topic(request.application, request.store)
         count = count_of(look, topic)
-        require_no_members(look, request.application, why=WHY_STOPPED)
+        require_no_members(look, request.application, why=WHY_STOPPED_FOR_EXPIRY)
         return topic, count
     topic = Topic(request.topic or "")
     if is_internal(topic):

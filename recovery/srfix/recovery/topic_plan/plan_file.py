@@ -226,21 +226,13 @@ def topic_plan_document(plan: TopicPlan) -> dict[str, Json]:
 
 
 def _read(document: dict[str, Json], where: str) -> TopicPlan:
-    plan_document = convert(document, TopicPlanDocument)
-    work = plan_document.work
+    convert(document, TopicPlanDocument)
+    plan = convert(document, TopicPlan)
+    work = plan.work
     if [part.partition for part in work.partitions] != list(range(len(work.partitions))):
         raise ValueError("its partitions are not in the order of their numbers")
     if isinstance(work, ExpireKeys) and (not work.kept.file or Path(work.kept.file).name != work.kept.file):
         raise ValueError("the file with its records is named with a folder")
-    plan = TopicPlan(
-        bootstrap_servers=plan_document.bootstrap_servers,
-        created_at=plan_document.created_at,
-        srfix=plan_document.srfix,
-        work=work,
-        price=tuple(plan_document.price),
-        playbook=tuple(plan_document.playbook),
-        undo=plan_document.undo,
-    )
     if topic_plan_document(plan)["actions"] != document["actions"]:
         raise PlanError(f"{capitalized(where)} has steps that do not match the rest of the plan. Plan again.")
     return plan

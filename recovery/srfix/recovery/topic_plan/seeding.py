@@ -39,7 +39,7 @@ from srfix.serde.subjects.strategies import ChangelogSubject
 from srfix.serde.wire import SchemaId
 from srfix.serde.wire_peek import SchemaIdPeek
 
-WHY_STOPPED = "otherwise it would commit more offsets, and write to the changelog, during the copy"
+WHY_STOPPED_FOR_SEED = "otherwise it would commit more offsets, and write to the changelog, during the copy"
 NOTHING_GIVEN: Final = CommandLine()
 Registered = Callable[[str, SchemaId], bool | None]
 """Whether the schema of an id is under a subject, asked as the store's reader asks; None if srfix cannot find out."""
@@ -70,7 +70,7 @@ def plan_seed(
     if changelog == request.source:
         raise UsageError(f"{changelog} is the store's changelog. --source must name the topic that the table reads.")
     count = count_of(look, request.source)
-    require_no_members(look, request.application, why=WHY_STOPPED)
+    require_no_members(look, request.application, why=WHY_STOPPED_FOR_SEED)
     logs = restorable(look, request.application, request.source, count)
     creates = changelog not in look.topics()
     ends = (0,) * count if creates else _empty_ends(look, changelog, count)
