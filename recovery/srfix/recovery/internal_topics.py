@@ -136,7 +136,6 @@ def recognise(topic: str) -> InternalTopicKind | None:
 
 
 def parse(topic: str, *, application: str) -> InternalTopic | None:
-    """The parts of an application's internal topic; None if the name is not one of that application's."""
     if not application or not topic.startswith(f"{application}-"):
         return None
     kind = _kind_behind_prefix(topic, len(application))
@@ -209,7 +208,6 @@ def join_store(name: str) -> JoinStore | None:
 
 
 def registration_topic(pseudo: str) -> Topic | None:
-    """The subscription registration topic behind a pseudo-topic's name; None for all other names."""
     if recognise(pseudo) is not InternalTopicKind.PSEUDO:
         return None
     return Topic(next(pseudo.removesuffix(suffix) for suffix in _PSEUDO_SUFFIXES if pseudo.endswith(suffix)))

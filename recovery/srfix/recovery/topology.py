@@ -59,9 +59,7 @@ class Subtopology:
     """A group of connected nodes: a task is one sub-topology for one partition."""
 
     number: int
-    """Its number, the first in a task's name."""
     is_global: bool = False
-    """True for a global store, which has no tasks."""
     nodes: tuple[Node, ...] = ()
 
     def source_of(self, processor: Processor) -> SourceNode | None:
@@ -74,7 +72,6 @@ class Subtopology:
 class Topology:
     subtopologies: tuple[Subtopology, ...]
     name: str | None = None
-    """The name of a named topology; None for the usual one."""
 
     @property
     def stores(self) -> tuple[str, ...]:

@@ -38,7 +38,6 @@ _SOURCES: Final = re.compile(
 
 
 def parse_json_answers(text: str, *, origin: str) -> KsqldbAnswers:
-    """The answers in a text of one or more JSON documents, one after the other."""
     answers = KsqldbAnswers(origin=origin)
     decoder = json.JSONDecoder()
     at = 0

@@ -54,7 +54,6 @@ class PlanFiles(Generic[PlanT]):
     remedy: str
     """A sentence that says what to do without such a plan."""
     document: Callable[[PlanT], dict[str, Json]]
-    """The plan's document, digest included."""
     read: Callable[[dict[str, Json], str], PlanT]
     """The plan of an unedited document, with words for messages. Raises PlanError, or what an odd field raises."""
 
@@ -92,7 +91,6 @@ class PlanFiles(Generic[PlanT]):
             raise PlanError(f"{capitalized(where)} is not a valid plan ({error}). Plan again.") from error
 
     def save(self, plan: PlanT, path: Path) -> None:
-        """Writes a plan file whole or not at all: temporary file, sync, rename."""
         content = printable_json(json.dumps(self.document(plan), indent=2, ensure_ascii=False)).encode() + b"\n"
         try:
             write_whole(path, content)

@@ -89,9 +89,7 @@ class JournalState(ABC, Generic[StepT, BeforeT, AfterT]):
     plan: AnyPlan[StepT]
     actions: dict[int, StepT] = field(init=False)
     before: dict[int, BeforeT] = field(default_factory=dict)
-    """For each begun step, the state right before it."""
     after: dict[int, AfterT] = field(default_factory=dict)
-    """For each finished step, the state right after it."""
     only: frozenset[int] | None = None
     """The steps that the last run was asked for; None for all."""
     finished: bool = False
@@ -108,7 +106,6 @@ class JournalState(ABC, Generic[StepT, BeforeT, AfterT]):
 
     @property
     def in_flight(self) -> int | None:
-        """The step that was begun and has no recorded end."""
         open_steps = [step for step in self.before if step not in self.after]
         return max(open_steps, default=None)
 
@@ -155,7 +152,6 @@ class JournalState(ABC, Generic[StepT, BeforeT, AfterT]):
         raise ValueError("no event")
 
     def may_undo(self, step: int) -> bool:
-        """True if it is the last of the steps that are still to be undone."""
         return self.rolling_back and step == max(self.to_undo - self.undone, default=None)
 
     @abstractmethod
@@ -177,7 +173,6 @@ StateT = TypeVar("StateT", bound=JournalState[Any, Any, Any])
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalFiles(Generic[PlanT, StateT]):
     schema: str
-    """`srfix.journal/1` and the like."""
     plans: PlanFiles[PlanT]
     state: Callable[[PlanT, Mapping[str, Json]], StateT]
     """Reads a first line: its plan, and the whole line."""

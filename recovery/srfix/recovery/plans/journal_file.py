@@ -223,7 +223,6 @@ def _disk_errors(path: Path) -> Iterator[None]:
 
 
 def says_nothing(path: Path) -> PlanError:
-    """The error for a journal without a whole line. Probably nothing was done, but that is not certain."""
     return PlanError(
         f"The journal {path} has no complete line, so it shows no repair. If a repair was begun, the file was emptied or cut "
         "since then. In that case restore it from a copy, or run srfix verify with the plan to see what is there."
@@ -231,7 +230,6 @@ def says_nothing(path: Path) -> PlanError:
 
 
 def read_journal(path: Path, replayed: Callable[[Path, bytes], StateT]) -> StateT:
-    """Reads a journal without touching it."""
     try:
         content = read_file(path, most_bytes=bounds.MOST_JOURNAL_BYTES)
     except FileNotFoundError as error:
@@ -337,7 +335,6 @@ def chained_documents(path: Path, content: bytes) -> Iterator[tuple[int, dict[st
 
 
 def _is_chained(path: Path, number: int, line: bytes, previous: bytes) -> bool:
-    """False if the line is tied to no other line."""
     match = _CHAIN.search(line)
     if match is None:
         return False

@@ -79,7 +79,6 @@ class CarryingOut(ABC, Generic[PlanT, StateT, StepT, EventT]):
             yield JournalSetAside(path=aside)
 
     def first_line(self) -> dict[str, Json]:
-        """Fields of the journal's first line besides the plan."""
         return {}
 
     def reopen(self) -> EventT | None:
@@ -172,8 +171,6 @@ class AlreadyRolledBack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Left(Generic[StepT]):
-    """A step was not undone, on purpose."""
-
     action: StepT
     why: str
 
@@ -184,7 +181,6 @@ class RollingBack(ABC, Generic[PlanT, StateT, StepT, UndoneT]):
     journals: JournalFiles[PlanT, StateT]
     journal: Journal
     state: StateT
-    """It is known, like the journal, as soon as the journal is open."""
 
     def __init__(self) -> None:
         self.undone: list[UndoneT] = []
@@ -243,7 +239,6 @@ class RollingBack(ABC, Generic[PlanT, StateT, StepT, UndoneT]):
         """Undoes a step, and returns the result; None if another step's undo covers it."""
 
     def details(self, _undone: UndoneT | None) -> dict[str, Json]:
-        """Further fields of its line in the journal."""
         return {}
 
     def left_by_others(self) -> Sequence[Left[StepT]]:

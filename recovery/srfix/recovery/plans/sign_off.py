@@ -26,7 +26,6 @@ _PATIENCE_S: Final = 60.0
 
 
 def require_digest(digest: str, expected: str | None, *, where: Path) -> None:
-    """Raises if a digest is expected, and it is not that of the plan in this file or journal."""
     if expected is None:
         return
     if not _DIGEST.fullmatch(expected):

@@ -213,7 +213,6 @@ class _Repair(CarryingOut[Plan, RepairState, Action, RepairEvent]):
         return "".join(still_relaxed(self.state, self.registry, self.journal.path))
 
     def _refuse_half_done(self) -> None:
-        """:raises PlanError: if an earlier run stopped in the middle of a subject that this run leaves out."""
         begun = {before.subject for before in self.state.before.values()}
         open_subjects = {action.subject for action in self.plan.actions if action.step not in self.state.after}
         left_out = sorted(begun & open_subjects - self.part.expects.keys())

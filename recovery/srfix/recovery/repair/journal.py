@@ -47,7 +47,6 @@ class RepairState(JournalState[Action, SubjectState, SubjectState]):
     """The registrations whose version a rollback has begun to delete."""
 
     def reopen(self, steps: Collection[int], expects: Mapping[Subject, SubjectState]) -> None:
-        """The plan was finished, and these steps are carried out once more, from the present state of the subjects."""
         for step in steps:
             self.before.pop(step, None)
             self.after.pop(step, None)

@@ -35,8 +35,6 @@ SCHEMA: Final = "srfix.plan/1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedFinding:
-    """A finding that the plan repairs, with the facts that a later verify needs."""
-
     code: str
     application: str | None
     """None for a topic's finding, which has no store."""
@@ -271,7 +269,6 @@ def _registered_under(subject: Subject, steps: tuple[Action, ...]) -> tuple[Sche
 
 
 def _checked(omission: Omission) -> Omission:
-    """:raises ImpossibleSchemaIdError: if it contains an invalid schema id."""
     for schema_id in omission.schema_ids:
         given_schema_id(schema_id)
     return omission

@@ -45,7 +45,6 @@ class Obstacle:
 
 
 def preflight(plan: Plan, registry: Registry, journal_path: Path) -> Iterator[Obstacle]:
-    """Yields each obstacle; nothing if the repair can start. Sends no write."""
     registry.forget_unknown_ids()
     yield from _room(plan, journal_path)
     yield from _modes(plan, registry)

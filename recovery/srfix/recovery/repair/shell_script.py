@@ -139,7 +139,6 @@ _DELIMITER: Final = "BODY"
 _IN_A_URL: Final = "%:/?#[]@!&*+,;=()"
 """Characters that stay unencoded in the registry's URL, besides those that never need encoding."""
 _COMMENT: Final = 2_000
-"""How many characters of a foreign text a comment shows."""
 
 _Changes = SetCompatibility | SetMode
 _Restores = RestoreCompatibility | RestoreMode

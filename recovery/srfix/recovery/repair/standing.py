@@ -129,7 +129,6 @@ class Untold:
 
     action: Action
     what: str
-    """The effect, in words: no capital, no full stop."""
 
 
 def refuse_untold(state: RepairState, registry: ReadableRegistry, journal_path: Path) -> None:

@@ -16,7 +16,6 @@ from srfix.recovery.ids_in_words import counted
 from srfix.recovery.repair.plan_file import Plan
 
 _MOST_IDS: Final = 8
-"""How many ids at fault are shown one by one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

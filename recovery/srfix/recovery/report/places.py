@@ -10,7 +10,6 @@ from srfix.recovery.findings import IdAtFault
 from srfix.recovery.ids_in_words import counted, enumerated
 
 _LINE: Final = 66
-"""How many characters the line may have."""
 _MOST_IDS: Final = 8
 _MOST_RANGES: Final = 5
 

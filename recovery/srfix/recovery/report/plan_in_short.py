@@ -29,7 +29,6 @@ _FEW_STEPS: Final = 24
 """Only plans with at most this number of steps do that; in larger plans, each kind of write under a subject is one line."""
 _MOST_IDS: Final = 12
 _INHERITED: Final = "(inherited)"
-"""The text for a setting that a subject does not have itself."""
 
 
 Change: TypeAlias = tuple[Literal["+", "~", "-"], str]
@@ -72,7 +71,6 @@ def _changes(actions: Sequence[Action], before: SubjectState | None, few: int) -
 
 
 def _likeness(action: Action) -> tuple[str, bool]:
-    """The sort of an action: one line can describe actions of the same sort together."""
     return action.kind, isinstance(action, Register) and action.any_id
 
 
@@ -114,7 +112,6 @@ def _text(action: Action, actions: Sequence[Action], versions: Mapping[int, int]
 
 
 def _text_of_many(actions: Sequence[Action]) -> str:
-    """The line for many writes of one sort: registrations, or soft deletions."""
     ids = enumerated(
         [a.schema_id for a in actions if isinstance(a, Register | SoftDelete | DeleteVersion)], most=_MOST_IDS
     )

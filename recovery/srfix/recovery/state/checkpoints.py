@@ -45,7 +45,6 @@ class CheckpointEntry:
     """The offset that a store has reached in one partition of the topic that it restores from."""
 
     topic: Topic
-    """The topic: a changelog, or the source topic if it is reused."""
     partition: int
     offset: int | None
     """As written; see `OffsetMeaning`. None for -4 (`OFFSET_UNKNOWN`): restored, but nothing flushed yet."""
@@ -63,7 +62,6 @@ class CheckpointEntry:
 class Checkpoint:
     path: str
     entries: tuple[CheckpointEntry, ...]
-    """In the order of the file; empty for an empty map."""
 
     @property
     def topics(self) -> tuple[Topic, ...]:
@@ -150,7 +148,6 @@ def checkpoint_text(entries: Iterable[CheckpointEntry]) -> bytes:
 def with_meaning(
     entries: Iterable[CheckpointEntry], before: OffsetMeaning, now: OffsetMeaning
 ) -> tuple[CheckpointEntry, ...]:
-    """The entries of a checkpoint, converted from one meaning of offsets to another."""
     starts = ((entry.topic, entry.partition, entry.restore_start(before)) for entry in entries)
     places = ((topic, partition, start) for topic, partition, start in starts if start is not None)
     return checkpoint_entries(places, now)

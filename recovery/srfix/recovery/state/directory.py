@@ -111,7 +111,6 @@ class ApplicationState:
     """The application.id, by the names of the changelogs in its checkpoints, else by the folder's name."""
     path: str
     tasks: tuple[Task, ...]
-    """Its tasks, by name, the global stores last."""
     traces: Traces
     is_in_use: bool | None
     """True if a process holds the folder's lock; None if srfix cannot see that."""
@@ -168,8 +167,6 @@ def is_task_locked(task: Task) -> bool | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreSource:
-    """A topic that a store may restore from."""
-
     topic: Topic
     weight: Weight
     """Conclusive if no other store and topic are left, weak if the store is one of several."""

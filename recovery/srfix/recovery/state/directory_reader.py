@@ -171,7 +171,6 @@ class _Reader:
         )
 
     def _task_paths(self, folder: Path) -> Iterator[tuple[Path, str | None]]:
-        """The tasks' directories with their named topology, in order."""
         named = [(path, match[1]) for path in self._children(folder) if (match := _NAMED_TOPOLOGY.fullmatch(path.name))]
         for parent, topology in [(folder, None), *named]:
             numbered = {path: _TASK.fullmatch(path.name) for path in self._children(parent)}

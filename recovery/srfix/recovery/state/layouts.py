@@ -46,7 +46,6 @@ class Layout:
     windows: WindowedKeys | None = None
     """The format of the windows beside the keys, also in the changelog; None if there are none."""
     values: Mapping[str, ValueForm] = field(default_factory=lambda: VALUES)
-    """The format of the bytes before the serde's bytes, by column family."""
 
 
 class StoreFormat(Enum):

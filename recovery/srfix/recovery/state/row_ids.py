@@ -28,13 +28,10 @@ _READ_ANYWAY: Final = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowIds:
-    """The ids in the rows of one store, as far as it was read."""
-
     rows: int
     schema_ids: Mapping[Role, Mapping[SchemaId, int]]
     """Per role and id, the number of rows whose key or value carries the id. A key may look like a framed one by chance."""
     guids: Mapping[Role, int] = field(default_factory=dict)
-    """Per role, the number of rows that name their schema by GUID."""
     unframed: Mapping[Role, int] = field(default_factory=dict)
     """Per role, the number of rows that carry neither. Versioned tombstones, and subscriptions, have no value."""
     foreign_key_ids: Mapping[SchemaId, int] = field(default_factory=dict)

@@ -19,7 +19,6 @@ _REST: Final = struct.Struct(">iq")
 """After a digest: the schema id, or a mark instead of an id, and the timestamp."""
 _NO_TIMESTAMP: Final = -1
 KEPT_SIZE: Final = _DIGEST_SIZE + _REST.size
-"""How many bytes are kept of a value."""
 MOST_SHOWN: Final = 100
 """How many differences are kept for each part; all are counted."""
 
@@ -49,7 +48,6 @@ class Difference:
     key: bytes
     """The key as the changelog has it: with its window, if it has one."""
     valid_from_ms: int | None = None
-    """For a version, the time from which on it holds."""
     store_id: int | None
     topic_id: int | None
 

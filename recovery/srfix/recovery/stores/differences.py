@@ -144,7 +144,6 @@ class _Span:
         return self._newest(records)
 
     def is_let_go(self, key: bytes) -> bool:
-        """True if a key of the topic is older than everything that the store has."""
         at_ms = self._time(key) if self._has_segments else None
         return at_ms is not None and self._from_ms is not None and at_ms < self._from_ms
 

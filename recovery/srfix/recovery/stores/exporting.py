@@ -303,7 +303,6 @@ class ExportedPart:
     path: str
     rows: int
     failed: int
-    """How many of them could not be decoded."""
     notes: tuple[str, ...]
 
 

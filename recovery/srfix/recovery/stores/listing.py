@@ -205,13 +205,10 @@ def streams_by_rocksdb(version: str) -> str | None:
 class StoreForm:
     form: StoreFormat | None
     because: str
-    """A clause that says what shows it, or why srfix could not detect it."""
     is_certain: bool = False
-    """False if only its name or some of its rows show it."""
     problem: str | None = None
     """A clause that says why a store of Kafka Streams cannot be opened; None if it can, or if srfix did not try."""
     is_shut: bool = False
-    """True if the reason is that this user may not read it."""
 
 
 def form_of(store: StoreDirectory) -> StoreForm:

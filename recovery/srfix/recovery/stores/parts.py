@@ -51,14 +51,10 @@ class Work(Protocol[Part_contra, Result_co]):
         """:raises SrfixError: if it cannot be done."""
         ...
 
-    def places(self, part: Part_contra) -> Sequence[Path]:
-        """The directories that the work needs, wherever it runs."""
-        ...
+    def places(self, part: Part_contra) -> Sequence[Path]: ...
 
 
 class PartsEngine(Protocol):
-    """Runs the work of many parts, side by side."""
-
     def run(self, work: Work[Part, Result], parts: Sequence[Part], *, doing: str) -> list[Result]:
         """The result of each part, in order; none if one fails. `doing` is for an error: `exporting users`."""
         ...

@@ -49,8 +49,6 @@ SIDES: Final[dict[Side, Literal["left", "right"]]] = {Side.LEFT: "left", Side.RI
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodedRow:
-    """A row with its key and value as a reader sees them."""
-
     store: StateStore
     row: StateRow
     record: DecodedRecord
@@ -210,7 +208,6 @@ class TypedColumn:
     reasons: pa.Array
     """Why a row is null, as a word of `Reason`; null if there is a row."""
     errors: frozenset[int]
-    """The indexes of rows that could not be read."""
     schema_ids: Sequence[SchemaId | None]
 
 
@@ -310,7 +307,6 @@ def _reads_as(read: object, wanted: Json) -> bool:
 
 
 def rows_of_key(store: StateStore, key: bytes) -> Iterator[StateRow]:
-    """The rows of one key: a single row, or those of its windows, sessions, versions or list."""
     if store.format.is_key_value:
         row = store.get(key)
         if row is not None:

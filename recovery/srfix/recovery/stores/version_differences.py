@@ -72,7 +72,6 @@ class _Progress:
     oldest_end_ms: int | None = None
     """The earliest end of a version that the store has kept; None if it keeps no history."""
     newest_ms: int = _HOLDS
-    """The latest beginning of a version in the store."""
 
     def is_whole_behind(self, offset: int, end: int | None) -> bool:
         """True if no later record can be gone."""

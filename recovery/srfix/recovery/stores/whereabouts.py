@@ -50,7 +50,6 @@ class Whereabouts:
     """The bytes that the serializer wrote; for windowed stores, those of the inner key."""
     partitions: int
     partition: int
-    """The partition that the default partitioner chooses."""
     holders: tuple[Holder, ...]
 
     @property
@@ -173,7 +172,6 @@ class NewestRecord:
     looked_at: int
     """How many of the newest records were read for it."""
     is_all: bool
-    """True if these were all records."""
 
 
 def value_ids(rows: Iterable[StateRow], store: StateStore) -> tuple[SchemaId, ...]:

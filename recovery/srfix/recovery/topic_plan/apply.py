@@ -136,8 +136,6 @@ class _TopicRun(CarryingOut[TopicPlan, TopicState, TopicStep, TopicStepDone]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicStepUndone:
-    """A step was undone, except for parts that others have changed."""
-
     step: TopicStep
     report: StepReport
 

@@ -347,7 +347,6 @@ def _undo(work: ExpireKeys) -> str:
 
 
 def _key_in_words(key: bytes) -> str:
-    """A key in readable form: its text, or its bytes in hexadecimal."""
     try:
         text = key.decode()
     except UnicodeDecodeError:

@@ -112,7 +112,6 @@ def require_no_members(look: Look, application: str, *, why: str) -> None:
 
 
 def known_configs(look: Look, topic: str) -> Mapping[str, str]:
-    """`cleanup.policy` and `message.timestamp.type` of a topic that exists."""
     configs = look.topic_configs([topic])[Topic(topic)]
     if configs.values is None:
         raise PlanError(
@@ -145,9 +144,7 @@ class NewestRecord:
     offset: int
     timestamp_ms: int | None
     bytes_: int
-    """The size of key, value and headers."""
     fingerprint: bytes
-    """The fingerprint of value, timestamp and headers."""
     beginning: bytes
     """The first bytes of the value, which hold the schema id."""
     is_tombstone: bool

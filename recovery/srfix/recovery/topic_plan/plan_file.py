@@ -137,23 +137,17 @@ class TopicStep:
     step: int
     kind: str
     partition: int | None
-    """None for the creation of a topic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPlan:
-    """The writes to a topic, their reason, and the advice for before and after."""
-
     bootstrap_servers: str
     """The cluster, without secrets."""
     created_at: str
-    """ISO 8601, UTC."""
     srfix: str
     work: Work
     price: tuple[str, ...]
-    """Notes to read before it is carried out, in sentences."""
     playbook: tuple[str, ...]
-    """What to do around it, in order."""
     undo: str
     """How it is undone, and what cannot be undone, in sentences."""
 
@@ -187,7 +181,6 @@ class TopicPlan:
 
 
 def describe(plan: TopicPlan, step: TopicStep) -> str:
-    """A step in words, without capital and full stop."""
     if step.partition is None:
         return f"create the topic {plan.work.topic} with {len(plan.work.partitions)} partitions"
     rows = plan.rows_of(step.partition)

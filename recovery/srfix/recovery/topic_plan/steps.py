@@ -197,7 +197,6 @@ class Whose(Enum):
     """The owner of the newest record of a key."""
 
     NOBODYS = "nobody's"
-    """The topic holds no record of the key."""
     PLANNED = "the planned one"
     """The planned record, with its value, timestamp and headers: the original, or written again by a rollback."""
     OURS = "our tombstone"
@@ -249,7 +248,6 @@ class KeyWatch:
         return [key for key, watched_key in self._keys.items() if watched_key.newest is whose]
 
     def overtaken(self) -> Iterator[RawRecord]:
-        """Others' newest records that a record of this run has overtaken."""
         for watched_key in self._keys.values():
             if watched_key.others is not None and watched_key.newest is self._writes:
                 yield watched_key.others
@@ -261,8 +259,6 @@ class KeyWatch:
 
 
 class LogFollower:
-    """Reads a partition further, up to its present end."""
-
     def __init__(self, look: Look, topic: str, partition: int, isolation: Isolation) -> None:
         self._look, self._topic, self._partition, self._isolation = look, topic, partition, isolation
         self.position: int | None = None

@@ -46,7 +46,6 @@ class TopicCheck:
     what: str
     """In words, without capital and full stop."""
     partition: int | None = None
-    """None for the topic as a whole."""
     planned: int = 0
     stands: int = 0
     """How many of them are as the plan left them."""

@@ -33,13 +33,10 @@ from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import SchemaId
 
 _GIVES_METADATA = ("defaultMetadata", "overrideMetadata")
-"""Fields of a configuration that add metadata to every new version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeseenId:
-    """The registry's answer to a registration by text alone."""
-
     schema_id: SchemaId | None
     """The id; None if nobody can know it in advance."""
     holder: SchemaVersion | None
@@ -181,7 +178,6 @@ _OF_AVRO: Final = frozenset(
 )
 """Keys of types and fields that Avro itself defines; all others are properties."""
 _INNER: Final = frozenset({"type", "fields", "items", "values"})
-"""Keys that hold further types, not values."""
 
 
 class AfterNormalizing(Enum):

@@ -101,7 +101,6 @@ class _Usage:
     _used: frozenset[SchemaId] | str | None = field(default=None)
 
     def why_not(self, schema_id: SchemaId) -> str | None:
-        """Why an id without a live version under another subject must stay; None if nothing uses it."""
         if self._used is None:
             self._used = self._count()
         if isinstance(self._used, str):

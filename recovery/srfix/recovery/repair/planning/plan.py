@@ -149,7 +149,6 @@ def plan_of(
 
 
 def _undecided(examination: Examination) -> Iterator[Omission]:
-    """Stores with an undecided source that lack schemas in any case."""
     for finding in examination.diagnosis.findings:
         is_of_store = BY_CODE[finding.code].find_of_application is None
         if finding.source is None and finding.severity is not Severity.NOTE and is_of_store:
@@ -164,7 +163,6 @@ def _undecided(examination: Examination) -> Iterator[Omission]:
 
 
 def _beyond_repair(examination: Examination, needed: Iterable[SubjectRepair]) -> Iterator[Omission]:
-    """Faults in stores that neither this plan nor another plan can repair."""
     planned = stores_of(needed)
     for finding in examination.diagnosis.findings:
         if (finding.application, finding.store) in planned or finding.source is None:
@@ -345,6 +343,5 @@ def by_what_they_unblock(repairs: Sequence[SubjectRepair], examination: Examinat
 
 
 def _store_of(repair: SubjectRepair) -> tuple[str, str]:
-    """Application and store; empty for a topic's repair."""
     facts = repair.want.facts
     return (facts.store.application, facts.store.name) if isinstance(facts, StoreFacts) else ("", "")

@@ -34,7 +34,6 @@ def price(repairs: Collection[SubjectRepair], *, width: Width) -> Iterator[str]:
 
 
 def _of_subject(repair: SubjectRepair) -> Iterator[str]:
-    """What it changes, in sentences that hold for any subject in the same state."""
     yield from _versions(repair)
     yield from _latest(repair)
     yield _users(repair)

@@ -43,9 +43,7 @@ class SubjectRepair:
     at_fault: tuple[SchemaId, ...]
     """The ids that a reader fails on, ascending; without a census, the ids to be registered."""
     missing: tuple[Membership, ...]
-    """The schemas to be registered, by ascending id."""
     soft_deleted: frozenset[SchemaId] = frozenset()
-    """The ids whose version is soft-deleted right after its registration."""
     level: str
     outlook: Outlook = field(default_factory=Outlook)
     left_live_for: str | None = None

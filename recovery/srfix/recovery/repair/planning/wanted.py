@@ -31,7 +31,6 @@ class Keep(Enum):
 ON_REQUEST: Final = {check.code: check.repair.also for check in CHECKS if check.repair and check.repair.also}
 """The codes whose unneeded repair a person may ask for, and what that repair is."""
 ONLY_ON_REQUEST: Final = frozenset(check.code for check in CHECKS if check.repair and check.repair.only_on_request)
-"""The codes whose repair is planned only on request."""
 
 
 def wanted(

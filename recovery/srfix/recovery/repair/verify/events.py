@@ -13,11 +13,8 @@ from srfix.serde.wire import SchemaId
 class _SubjectEvent:
     subject: Subject
     what: str
-    """In words: the question and its answer, or the fault and what to do, or the missing check and its reason."""
     schema_id: SchemaId | None = None
-    """The id that was asked for; None if this is about something else."""
     rows: int = 0
-    """How many live rows srfix read, or tried to read, for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +24,6 @@ class Confirmed(_SubjectEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem(_SubjectEvent):
-    """Something that does not hold."""
-
     keys_miss: bool = False
     """True if the rows can be read, but look-ups by key miss them; no registration repairs that."""
 

@@ -163,7 +163,6 @@ def _named_in(sentence: str, plan: Plan) -> Subject:
 
 
 def deleted(actions: Iterable[DeleteVersion], registry: ReadableRegistry) -> Iterator[Event]:
-    """Checks for each version that a plan soft-deletes that it is soft-deleted, and that its id stays readable."""
     for action in actions:
         subject_state = read_subject_state(registry, action.subject)
         live = [version.version for version in subject_state.live if version.schema_id == action.schema_id]

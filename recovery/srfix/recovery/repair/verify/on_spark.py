@@ -42,7 +42,6 @@ class _Rows:
     reasons: Mapping[str, str | None]
     """For each policy, why they cannot be read; None if they can."""
     messages: Mapping[str, str | None]
-    """For each policy, the error message of the first row."""
 
 
 class EveryRowOnSpark:

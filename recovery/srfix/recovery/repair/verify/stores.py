@@ -132,7 +132,6 @@ def _nothing_seen(
     memberships: Mapping[SchemaId, Membership],
     known_ids: Collection[SchemaId],
 ) -> Iterator[NotLookedAt]:
-    """Reasons why the rows say nothing about this repair."""
     topic, half = finding.source_topic, f"{finding.role.value}s"
     unread = f"whether the {half} of topic {topic} can be read"
     if not ids_read:
@@ -204,7 +203,6 @@ def rows_without_id(finding: PlannedFinding, census: Census) -> Iterator[Event]:
 
 
 def keys_of(finding: PlannedFinding, census: Census, survey: Survey) -> KeyRole:
-    """What the keys of the source topic are, decided in the same way as by a diagnosis."""
     store = store_of(finding)
     phantoms = {role: read_subject_state(survey.registry, store.subject(role)) for role in Role}
     return keys_of_store(survey, store, finding.source_topic, census, phantoms)

@@ -124,7 +124,6 @@ class _Run:
     supplied: Supplied
     survey: Survey
     restores: Survey
-    """Knows how restores read."""
     limits: _Limits
     on_progress: Callable[[CensusProgress], None] | None
     every_row: EveryRow | None

@@ -21,7 +21,6 @@ from typing import Final
 from srfix.recovery.errors import FormatError
 
 LATEST_SEGMENT: Final = -1
-"""The segment id in the keys of latest values."""
 
 _LONG: Final = struct.Struct(">q")
 _HEAD: Final = struct.Struct(">qq")
@@ -60,7 +59,6 @@ class VersionedSegment:
 
     @property
     def next_ms(self) -> int:
-        """The time until which the newest one holds."""
         valid_to = self.records[0].valid_to_ms
         assert valid_to is not None
         return valid_to

@@ -25,7 +25,6 @@ from srfix.serde.errors import DecodeError, UsageError
 from srfix.serde.windowed import Window, WindowKind, join, split
 
 INDEX: Final = b"\1"
-"""The first byte of a key in the index."""
 _TIME_FIRST: Final = b"\0"
 _TIME_SIZE: Final = 8
 _new = tuple.__new__
@@ -60,7 +59,6 @@ class WindowedKeys:
 
     @property
     def behind_first_time(self) -> int:
-        """How many bytes follow the first time of the usual form."""
         return self.tail.size - _TIME_SIZE
 
     def decode(self, stored: bytes) -> tuple[bytes, StoredWindow]:
@@ -72,7 +70,6 @@ class WindowedKeys:
         return key, StoredWindow(window.start_ms, window.end_ms, window.sequence_number or 0)
 
     def decode_many(self, stored: list[bytes]) -> tuple[Sequence[bytes], Sequence[StoredWindow]] | None:
-        """The keys and the windows of many; None if one of them has another form."""
         size = self.tail.size
         tails = b"".join([key[-size:] for key in stored])
         windows = self.windows_of(tails) if len(tails) == size * len(stored) else None

@@ -41,7 +41,6 @@ _Stored: TypeAlias = tuple[Decode, bytes, bytes]
 @dataclass(slots=True)
 class _Reached:
     key: bytes | None = None
-    """The last stored key that was read; None if none was."""
     rows: int = 0
 
     def past(self, intervals: Iterable[Interval]) -> Iterator[Interval]:

@@ -355,4 +355,3 @@ _PROOFS: Final[dict[StoreFormat, Callable[[bytes, bytes, str], bool]]] = {
     StoreFormat.SUBSCRIPTION: is_subscription,
     StoreFormat.LIST_VALUE: is_list,
 }
-"""Whether a row fits the store's name."""

@@ -52,7 +52,6 @@ class StateStore:
     salvages: bool = False
     """True to read rows after a damage that RocksDB's repair of the view saves; then it does not end the reading."""
     damage: list[StoreDamage] = field(default_factory=list)
-    """The first 20 parts that could not be read so far."""
     damages: int = 0
 
     @property

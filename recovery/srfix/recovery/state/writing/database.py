@@ -177,7 +177,6 @@ def _settle(folder: Path, release: Release) -> None:
 
 
 def sync(path: Path) -> None:
-    """Waits until a file or a directory is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

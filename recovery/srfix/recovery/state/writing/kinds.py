@@ -34,8 +34,6 @@ _METADATA_PATCHES: Final = {(2, 6): 2, (2, 7): 1}
 
 @dataclass(frozen=True, slots=True, order=True)
 class Release:
-    """A version of Kafka Streams, and what it expects on disk."""
-
     major: int
     minor: int
     patch: int = 0
@@ -154,7 +152,6 @@ def stored_keys(kind: WrittenKind, key: bytes) -> tuple[bytes, bytes | None]:
 
 
 def segment_time(kind: WrittenKind, key: bytes) -> int:
-    """The time, in ms, that decides the segment of a record's key."""
     windows = _KINDS[kind].windows
     if windows is None:
         raise StateDirectoryError(f"a store of the kind {kind.value} has no segments")

@@ -21,7 +21,6 @@ from typing import Final
 from srfix.recovery.errors import StateDirectoryError
 
 BLOCK_SIZE: Final = 32_768
-"""In bytes."""
 
 _HEADER: Final = struct.Struct("<IHB")
 _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
@@ -149,7 +148,6 @@ _TABLE: Final = _crc_table()
 
 
 def crc32c(content: bytes) -> int:
-    """The CRC with the polynomial of Castagnoli."""
     crc = 0xFFFFFFFF
     for byte in content:
         crc = crc >> 8 ^ _TABLE[(crc ^ byte) & 0xFF]

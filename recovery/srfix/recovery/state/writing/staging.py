@@ -47,7 +47,6 @@ class Staging:
     report: Json = field(default=None)
     """What the directory holds, for a run that finds it complete: see `finished_before`."""
     replaces: bool = False
-    """True if a killed run had left files, which were removed."""
 
     @property
     def note(self) -> str | None:

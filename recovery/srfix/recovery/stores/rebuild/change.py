@@ -144,7 +144,6 @@ class StoreChange:
     payload: Change | None = None
     """The serde's bytes → new bytes; None leaves them unchanged."""
     kind: WrittenKind | None = None
-    """The new kind of the store; None leaves it unchanged."""
     form: StoreFormat | None = None
     """The present form of its rows, if it is known; with None, srfix looks at them."""
 
@@ -228,7 +227,6 @@ class RowChange:
 
 
 def rewritten(form: StoreFormat, family: str, key: bytes, value: bytes, change: Change) -> bytes:
-    """The value of a row in a column family, with new values of the serde in it."""
     if form is StoreFormat.VERSIONED:
         return _versioned(key, value, change)
     if form is StoreFormat.LIST_VALUE:

@@ -70,7 +70,6 @@ def migrate(state: ApplicationState, target: Path, migration: Migration, *, requ
 
 
 def check(state: ApplicationState, migration: Migration, without: frozenset[str]) -> None:
-    """Checks before anything is written; some stores are left out."""
     if state.is_in_use:
         raise StateDirectoryError(
             f"{state.path}: a process holds its lock, and rows that it has not flushed would be missing. Stop the "
@@ -172,7 +171,6 @@ def database_paths(store: StoreDirectory) -> tuple[Path, ...]:
 
 
 def refuse_open(offsets: StoreOffsets, path: str) -> None:
-    """:raises StateDirectoryError: if a database of Kafka Streams 4.3 or later was not closed."""
     if offsets.is_open:
         raise StateDirectoryError(
             f"{path} was left open (`status` 1 in its column family `offsets`): its process was killed. An "

@@ -65,7 +65,6 @@ class Rebuild:
     until: Until
     release: Release
     subtopology: int | None
-    """The number of its sub-topology; None for a global store."""
     named_topology: str | None = None
     partitions: tuple[int, ...] | None = None
     isolation: Isolation = Isolation.READ_UNCOMMITTED

@@ -58,7 +58,6 @@ class Unreadable(Part):
 @dataclass(slots=True, kw_only=True)
 class Tally:
     stores: list[WrittenStore] = field(default_factory=list)
-    """Each store in each task, in the order of writing."""
     unreadable: list[Unreadable] = field(default_factory=list)
     unreadable_rows: int = 0
     notes: list[str] = field(default_factory=list)
