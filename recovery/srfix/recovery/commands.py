@@ -107,13 +107,9 @@ def _why_not_printed(argument: str) -> str | None:
     if len(argument) > bounds.COMMAND_WORD:
         return f"an argument of {len(argument)} characters is too long to print"
     if not is_printable(argument.replace("\n", " ")):
-        return f"an argument has characters that cannot be printed ({_outline(argument)})"
+        outline = re.sub(r"[^A-Za-z0-9._:/-]+", " ", argument)[:80].strip()  # to distinguish it from others
+        return f"an argument has characters that cannot be printed ({outline or 'none of its characters'})"
     return None
-
-
-def _outline(argument: str) -> str:
-    """The printable part of a name, to distinguish it from others."""
-    return re.sub(r"[^A-Za-z0-9._:/-]+", " ", argument)[:80].strip() or "none of its characters"
 
 
 def srfix_command(*arguments: str) -> str:

@@ -11,7 +11,7 @@ from srfix.recovery import KsqldbError
 from srfix.recovery.ksqldb.answers import read_cluster_status
 from srfix.recovery.ksqldb.client import KsqldbClient
 from srfix.recovery.state.directory import Task
-from srfix.recovery.stores.placing import HostRole, hosts_by_ksqldb
+from srfix.recovery.stores.whereabouts import HostRole, hosts_by_ksqldb
 from srfix.serde.schemas.models import Json
 
 GROUPED = "_confluent-ksql-default_query_CTAS_MY_AGG_TABLE_3-Aggregate-GroupBy-repartition"

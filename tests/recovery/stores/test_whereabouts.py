@@ -18,15 +18,19 @@ from srfix.recovery.state.directory import Task, Traces
 from srfix.recovery.state.formats.joins import JoinSideKey, Side
 from srfix.recovery.state.formats.windows import SESSIONS, WINDOWS, StoredWindow
 from srfix.recovery.state.layouts import StoreFormat
-from srfix.recovery.stores.placing import HostRole, hosts_by_group, murmur2, partition_of, task_of
 from srfix.recovery.stores.whereabouts import (
     AskedSubject,
+    HostRole,
     RowRead,
     asked_subjects,
+    hosts_by_group,
     is_failing,
     key_in_topic,
+    murmur2,
     newest_record,
+    partition_of,
     row_read,
+    task_of,
 )
 from srfix.serde import Schema, Subject, Topic
 from srfix.serde.wire import SchemaId

@@ -143,7 +143,11 @@ class CarryingOut(ABC, Generic[PlanT, StateT, StepT, EventT]):
             if left:
                 yield LeftForLater(steps=left)
         except (PlanError, RegistryError, ClusterError) as error:
-            self._note_stopped(error)
+            # This line shows a rollback that no line is missing after it, and whether the step was refused.
+            refused: dict[str, Json] = {"refused": True} if self.is_refusal(error) else {}
+            if not self.journal.is_blank:
+                with suppress(PlanError):  # a full disk: the error that stopped the run is reported anyway
+                    self.journal.write("stopped", **refused)
             done = len(self.state.after)
             if not done and self.has_left_nothing(error):
                 raise
@@ -152,13 +156,6 @@ class CarryingOut(ABC, Generic[PlanT, StateT, StepT, EventT]):
                 f"{self.journal.path} names the steps. {self.still_open()}Remove the cause and run the same srfix apply "
                 "again, or undo it with srfix rollback."
             ) from error
-
-    def _note_stopped(self, error: SrfixError) -> None:
-        """This line shows a rollback that no line is missing after it, and whether the step was refused."""
-        refused = self.is_refusal(error)
-        if not self.journal.is_blank:
-            with suppress(PlanError):  # a full disk: the error that stopped the run is reported anyway
-                self.journal.write("stopped", **({"refused": True} if refused else {}))
 
 
 UndoneT = TypeVar("UndoneT")

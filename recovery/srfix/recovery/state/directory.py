@@ -234,7 +234,11 @@ def _stores(application: ApplicationState, tasks: list[Task]) -> Iterable[StoreO
         )
         sources: tuple[RestoreSource, ...] = ()
         if name in left:
-            sources = _said_itself(versions) if versions else _by_elimination(name, left, unclaimed, holders)
+            detail = "the store's own offsets (column family offsets, Streams 4.3 and later) name it"
+            weight = Weight.CONCLUSIVE if len(versions) == 1 else Weight.WEAK
+            sources = tuple(
+                RestoreSource(topic=topic, weight=weight, detail=detail) for topic in versions
+            ) or _by_elimination(name, left, unclaimed, holders)
         yield StoreOnDisk(
             prefix=prefix,
             name=name,
@@ -251,12 +255,6 @@ def _stores(application: ApplicationState, tasks: list[Task]) -> Iterable[StoreO
                 if store.name == name
             ),
         )
-
-
-def _said_itself(topics: list[Topic]) -> tuple[RestoreSource, ...]:
-    weight = Weight.CONCLUSIVE if len(topics) == 1 else Weight.WEAK
-    detail = "the store's own offsets (column family offsets, Streams 4.3 and later) name it"
-    return tuple(RestoreSource(topic=topic, weight=weight, detail=detail) for topic in topics)
 
 
 def _by_elimination(

@@ -347,8 +347,10 @@ def _viewing(database: Path, *, needs_current: bool = True) -> Iterator[Path]:
     except Exception as error:  # rocksdict raises a bare Exception for every error of RocksDB
         if type(error) is not Exception:
             raise
+        # With the original's paths, and without RocksDB's guess for a bad table that the manifest may be bad, too.
+        words = " ".join(_BLAMED.sub("", str(error).replace(str(view), str(database))).split()).removesuffix(".")
         raise StateDirectoryError(
-            f"{database} cannot be read as a RocksDB: {_in_one_line(str(error), view, database)}. It is damaged, or changed "
+            f"{database} cannot be read as a RocksDB: {words}. It is damaged, or changed "
             "while it was read: stop the application, or take a copy, and look again."
         ) from error
 
@@ -360,9 +362,3 @@ def _refuse_without_current(database: Path) -> None:
         is_file = False
     if not is_file:
         raise StateDirectoryError(f"{database} is not a RocksDB database: it has no file {_CURRENT}.")
-
-
-def _in_one_line(message: str, view: Path, database: Path) -> str:
-    """RocksDB's message, with the original's paths, and without its guess that the manifest may be bad, too."""
-    line = " ".join(_BLAMED.sub("", message.replace(str(view), str(database))).split())
-    return line.removesuffix(".")

@@ -152,7 +152,12 @@ def _answer(shipment: Shipment, number: int) -> Answer:
     part = pickle.loads(shipment.parts[number])  # noqa: S301 - likewise
     try:
         for place in shipment.work.places(part):
-            _see(place)
+            if not place.is_dir():
+                raise StateDirectoryError(
+                    f"The Spark worker on {platform.node()} sees no directory {place}. With --engine spark every worker must "
+                    "see it under this very path: put it on storage that all machines share, or run Spark on this machine "
+                    "(--master local[*])."
+                )
         return Answer(result=shipment.work(part))
     except LibraryMissingError as error:
         return Answer(error=StateDirectoryError(f"The Spark worker on {platform.node()}: {error.message}"))
@@ -162,14 +167,6 @@ def _answer(shipment: Shipment, number: int) -> Answer:
         raise
     except SrfixError as error:
         return Answer(error=error)
-
-
-def _see(place: Path) -> None:
-    if not place.is_dir():
-        raise StateDirectoryError(
-            f"The Spark worker on {platform.node()} sees no directory {place}. With --engine spark every worker must see it "
-            "under this very path: put it on storage that all machines share, or run Spark on this machine (--master local[*])."
-        )
 
 
 def _pieces(number: int, answer: bytes) -> Batches:

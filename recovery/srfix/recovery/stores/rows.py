@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import UNSET, UnsetType
 
@@ -222,15 +222,16 @@ def typed_column(
     payloads: Sequence[bytes | None],
     headers: Sequence[Headers] | None = None,
 ) -> TypedColumn:
+    import pyarrow as pa
+
     from srfix.serde.arrow.decode import to_arrow
 
     context = SerdeContext(topic, role)
     contexts = context if headers is None else [SerdeContext(topic, role, row_headers) for row_headers in headers]
     column = to_arrow(payloads, contexts, decoder.deserializer(role), on_error="quarantine")
     *columns, reasons, _message, _payload = column.columns
-    mask = reasons.is_valid()
     return TypedColumn(
-        rows=_struct(columns, list(column.schema)[: len(columns)], mask),
+        rows=pa.StructArray.from_arrays(columns, fields=list(column.schema)[: len(columns)], mask=reasons.is_valid()),
         reasons=reasons,
         errors=frozenset(
             place for place, reason in enumerate(reasons.to_pylist()) if reason not in (None, Reason.TOMBSTONE.value)
@@ -239,12 +240,6 @@ def typed_column(
         else frozenset(),
         schema_ids=decoder.schema_ids(role, payloads, headers),
     )
-
-
-def _struct(columns: list[Any], fields: list[Any], mask: Any) -> pa.StructArray:
-    import pyarrow as pa
-
-    return pa.StructArray.from_arrays(columns, fields=fields, mask=mask)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from srfix.recovery.cluster.cluster import Cluster
     from srfix.recovery.state.directory import ApplicationState
     from srfix.recovery.state.reading.store import StateStore
-    from srfix.recovery.stores.placing import KeyHost
-    from srfix.recovery.stores.whereabouts import NewestRecord, RowRead, Whereabouts
+    from srfix.recovery.stores.whereabouts import KeyHost, NewestRecord, RowRead, Whereabouts
     from srfix.serde.subjects.names import Topic
 
 
@@ -62,7 +61,7 @@ class KeyLook:
 
     def find_hosts(self, cluster: Cluster | None, group: str, ksqldb: KsqldbServers) -> None:
         """Asks the application's group and ksqlDB for the hosts, if the user named them."""
-        from srfix.recovery.stores.placing import hosts_by_group, hosts_by_ksqldb, task_of
+        from srfix.recovery.stores.whereabouts import hosts_by_group, hosts_by_ksqldb, task_of
 
         name, partition = task_of(self.store.task, self.location.partition), self.location.partition
         if cluster is not None:
@@ -149,7 +148,7 @@ class KeyLook:
     def fate(self, host: KeyHost) -> str:
         """Whether a host would fail to read the key. This is judged by the topic's record, which a restore would put
         there."""
-        from srfix.recovery.stores.placing import HostRole
+        from srfix.recovery.stores.whereabouts import HostRole
 
         of_topic = [read for read in self.reads if read.is_in_topic]
         if not of_topic:
@@ -249,7 +248,7 @@ def where(
 
 
 def _blocks(title: str, location: Whereabouts, source: str, look: KeyLook) -> Iterator[Block]:
-    from srfix.recovery.stores.placing import murmur2, task_of
+    from srfix.recovery.stores.whereabouts import murmur2, task_of
 
     yield FieldList(
         (

@@ -46,7 +46,8 @@ class Outlook:
 
 def outlook(own: Sequence[OwnVersion], live: Sequence[tuple[SchemaId, Schema]], level: str) -> Outlook:
     """Whether the owner's next schema will be accepted at a level, if these are live besides its own (ascending)."""
-    latest = _latest(own)
+    live_ones = [version for version in own if not version.state.deleted]
+    latest = max(live_ones or own, key=lambda version: version.state.version, default=None)
     if level == "NONE":
         return Outlook(own=latest.state if latest is not None else None)
     verdicts = [
@@ -57,11 +58,6 @@ def outlook(own: Sequence[OwnVersion], live: Sequence[tuple[SchemaId, Schema]], 
         refused_by=tuple(schema_id for schema_id, verdict in verdicts if verdict is False),
         untold=tuple(schema_id for schema_id, verdict in verdicts if verdict is None),
     )
-
-
-def _latest(own: Sequence[OwnVersion]) -> OwnVersion | None:
-    live = [version for version in own if not version.state.deleted]
-    return max(live or own, key=lambda version: version.state.version, default=None)
 
 
 def leaves_room(own: Sequence[OwnVersion], registered: Schema, level: str) -> bool:
@@ -98,7 +94,7 @@ def every_successor_passes(own: Schema, registered: Schema) -> bool:
     name or an alias: so `registered` may have no field that `own` lacks. Two types with the same simple name could be
     exchanged, because only the simple names are compared if the full names differ; that is a doubtful case.
     """
-    if not _are_plain_avro(own, registered):
+    if any(schema.schema_type != "AVRO" or schema.references for schema in (own, registered)):
         return False
     try:
         mine, theirs = _names_in(own.text), _names_in(registered.text)
@@ -119,10 +115,6 @@ def _names_in(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
 @lru_cache(maxsize=SCHEMA_CACHE)
 def _bare_text(text: str) -> str:
     return json.dumps(_bare(json.loads(text)))
-
-
-def _are_plain_avro(*schemas: Schema) -> bool:
-    return all(schema.schema_type == "AVRO" and not schema.references for schema in schemas)
 
 
 def _bare(document: Json) -> Json:

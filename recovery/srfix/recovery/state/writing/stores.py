@@ -80,15 +80,12 @@ class VersionedRows:
         new = VersionedRecord(payload=payload, valid_from_ms=timestamp_ms, valid_to_ms=None)
         latest = self._latest(key)
         if latest is not None and timestamp_ms >= latest.valid_from_ms:
-            self._replace_latest(key, latest, new)
+            if timestamp_ms > latest.valid_from_ms:
+                self._change(key, timestamp_ms, _with_latest(replace(latest, valid_to_ms=timestamp_ms)))
+            self._put_latest(key, new)
         else:
             self._put_before(key, None if latest is None else latest.valid_from_ms, new)
         return True
-
-    def _replace_latest(self, key: bytes, latest: VersionedRecord, new: VersionedRecord) -> None:
-        if new.valid_from_ms > latest.valid_from_ms:
-            self._change(key, new.valid_from_ms, _with_latest(replace(latest, valid_to_ms=new.valid_from_ms)))
-        self._put_latest(key, new)
 
     def _put_before(self, key: bytes, valid_to_ms: int | None, new: VersionedRecord) -> None:
         """Puts a record older than the latest value, which begins at `valid_to_ms`, if there is one."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, Literal, TypeAlias
 
 from srfix.recovery.errors import FormatError
@@ -79,11 +80,13 @@ class Reserialiser:
         self._read = _reader(resolver, schema_version.schema, references, case_rule)
         self._write = _writer(registry, schema_version.schema, references, subject, schema_version.version)
         self._context = SerdeContext(_TOPIC, Role.VALUE)
-        self._made_of = (registry, subject, schema_version.version, resolver, case_rule)
+        self._made_again = partial(
+            Reserialiser, registry, subject, version=schema_version.version, resolver=resolver, case_rule=case_rule
+        )
 
     def __reduce__(self) -> tuple[object, ...]:
         # Another process makes it again, from the version that was the latest here.
-        return _made_anew, self._made_of
+        return self._made_again, ()
 
     def __call__(self, payload: bytes) -> bytes:
         if payload.startswith(self._prefix):
@@ -92,12 +95,6 @@ class Reserialiser:
         if written is None:
             raise UsageError("the whole row is null, and to write null would delete the row")
         return written
-
-
-def _made_anew(
-    registry: ReadableRegistry, subject: Subject, version: int, resolver: Resolver, case_rule: CaseRule
-) -> Reserialiser:
-    return Reserialiser(registry, subject, version=version, resolver=resolver, case_rule=case_rule)
 
 
 def _reader(resolver: Resolver, schema: Schema, references: tuple[str, ...], case_rule: CaseRule) -> SchemaDeserializer:
@@ -206,7 +203,9 @@ class RowChange:
         except RegistryError:
             raise
         except SrfixError as error:
-            self._note(key, error)
+            task, store = self._where
+            self._counts.kept_raw += 1
+            self._tally.note_unreadable(Unreadable(task=task, store=store, key=key.hex(), problem=error.message))
         kind = self._change.kind
         if kind is not None and kind.family != family:
             changed = self._wrapped(kind, family, changed)
@@ -219,11 +218,6 @@ class RowChange:
         except FormatError:  # it was noted
             return value
         return stored(kind, before.payload, timestamp_ms=before.timestamp_ms, headers=before.headers)
-
-    def _note(self, key: bytes, error: SrfixError) -> None:
-        task, store = self._where
-        self._counts.kept_raw += 1
-        self._tally.note_unreadable(Unreadable(task=task, store=store, key=key.hex(), problem=error.message))
 
 
 def rewritten(form: StoreFormat, family: str, key: bytes, value: bytes, change: Change) -> bytes:
