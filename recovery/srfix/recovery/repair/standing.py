@@ -165,37 +165,29 @@ def untold_steps(state: RepairState, registry: ReadableRegistry, *, besides: int
 
 def _standing(
     action: Register | SetCompatibility | SetMode | DeleteVersion,
-    expected_state: SubjectState,
+    expected: SubjectState,
     now: SubjectState,
     registry: ReadableRegistry,
 ) -> str | None:
     match action:
-        case SetCompatibility():
-            is_set = now.config != expected_state.config and has_happened_in_part(action, expected_state, now)
-            return f"the compatibility of {action.subject} is {action.level}" if is_set else None
-        case SetMode():
-            is_set = now.mode != expected_state.mode and has_happened_in_part(action, expected_state, now)
-            return f"the mode of {action.subject} is {action.mode}" if is_set else None
+        case SetCompatibility() if now.config != expected.config and has_happened_in_part(action, expected, now):
+            return f"the compatibility of {action.subject} is {action.level}"
+        case SetMode() if now.mode != expected.mode and has_happened_in_part(action, expected, now):
+            return f"the mode of {action.subject} is {action.mode}"
         case DeleteVersion():
-            stood = next((v for v in expected_state.versions if v.version == action.version), None)
-            is_done = stood is not None and not stood.deleted and has_happened_in_part(action, expected_state, now)
+            stood = next((v for v in expected.versions if v.version == action.version), None)
+            is_done = stood is not None and not stood.deleted and has_happened_in_part(action, expected, now)
             return f"version {action.version} of {action.subject} is soft-deleted" if is_done else None
         case Register():
-            added = added_versions(expected_state, now)
-            for version in added:
+            for version in added_versions(expected, now):
                 is_looked_up = version.schema_id == action.schema_id and not action.any_id
-                if is_looked_up or (version.version, version.schema_id) == _held(action, registry):
+                answer = None if is_looked_up else look_up(registry, action.subject, action.schema)
+                number_and_id = (version.version, version.schema_id)
+                if is_looked_up or (answer is not None and (answer.version, answer.schema_id) == number_and_id):
                     state = "soft-deleted" if version.deleted else "live"
-                    return (
-                        f"version {version.version} (schema id {version.schema_id}, {state}) of "
-                        f"{action.subject} is there"
-                    )
-            return None
-
-
-def _held(action: Register, registry: ReadableRegistry) -> tuple[int, int] | None:
-    answer = look_up(registry, action.subject, action.schema)
-    return None if answer is None else (answer.version, answer.schema_id)
+                    shown = f"version {version.version} (schema id {version.schema_id}, {state})"
+                    return f"{shown} of {action.subject} is there"
+    return None
 
 
 def as_left(action: Register, ours: VersionState, state: RepairState) -> VersionState:

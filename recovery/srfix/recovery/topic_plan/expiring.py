@@ -200,7 +200,13 @@ def plan_expiry(
         expired[partition] = {key: row for key, row in rows.items() if 0 < (row.timestamp_ms or 0) < cutoff_ms}
     expired_keys = sum(map(len, expired.values()))
     taken, samples = _oldest(expired, request.limit)
-    kept = keep_records(_records(look, topic, logs, taken), kept_records_path(plan_path))
+    records = (
+        record
+        for partition, rows in taken.items()
+        if rows
+        for record in chosen(look.read(topic, partition, *logs[partition], isolation=ISOLATION), rows)
+    )
+    kept = keep_records(records, kept_records_path(plan_path))
     wanted = sum(map(len, taken.values()))
     if kept.records != wanted:
         raise PlanError(
@@ -278,14 +284,6 @@ def _oldest(
         for age_ms, partition, offset, key in oldest[:_SAMPLES]
     )
     return taken, samples
-
-
-def _records(
-    look: Look, topic: Topic, logs: Mapping[int, tuple[int, int]], taken: Mapping[int, Mapping[bytes, NewestRecord]]
-) -> Iterator[RawRecord]:
-    for partition, rows in taken.items():
-        if rows:
-            yield from chosen(look.read(topic, partition, *logs[partition], isolation=ISOLATION), rows)
 
 
 def _price(work: ExpireKeys) -> Iterator[str]:

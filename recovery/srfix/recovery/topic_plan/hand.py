@@ -81,7 +81,22 @@ class KafkaHand(AbstractContextManager["KafkaHand"]):
         for record in records:
             if refused:
                 break
-            self._send(producer, topic, record, on_delivery)
+            is_queued = False
+            while not is_queued:
+                try:
+                    producer.produce(
+                        topic,
+                        partition=record.partition,
+                        key=record.key,
+                        value=record.value,
+                        headers=list(record.headers),
+                        timestamp=record.timestamp_ms or 0,
+                        on_delivery=on_delivery,
+                    )
+                    is_queued = True
+                except BufferError:  # the queue of librdkafka is full
+                    producer.poll(_POLL_S)
+            producer.poll(0)
             count += 1
         left = producer.flush(self._timeout_s)
         doing = f"writing to the topic {topic!r}"
@@ -117,30 +132,6 @@ class KafkaHand(AbstractContextManager["KafkaHand"]):
         except TimeoutError:
             return True
         return True
-
-    def _send(
-        self,
-        producer: Producer,
-        topic: str,
-        record: NewRecord,
-        on_delivery: Callable[[KafkaError | None, Message], None],
-    ) -> None:
-        while True:
-            try:
-                producer.produce(
-                    topic,
-                    partition=record.partition,
-                    key=record.key,
-                    value=record.value,
-                    headers=list(record.headers),
-                    timestamp=record.timestamp_ms or 0,
-                    on_delivery=on_delivery,
-                )
-            except BufferError:  # the queue of librdkafka is full
-                producer.poll(_POLL_S)
-            else:
-                producer.poll(0)
-                return
 
     def _open_producer(self) -> Producer:
         from confluent_kafka import KafkaException, Producer

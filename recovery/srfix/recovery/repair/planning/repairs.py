@@ -125,7 +125,12 @@ def _decide(
     if want.owner is Owner.PRODUCERS and keep is Keep.AUTO:
         keep = Keep.SOFT_DELETED  # no version of the store stays live there
     theirs = _own_versions(want, survey)
-    soft_deleted = _soft_deleted(theirs, chosen, keep, level)
+    soft_deleted = frozenset(
+        m.schema_id
+        for m in chosen
+        if keep is Keep.SOFT_DELETED
+        or (keep is Keep.AUTO and m.schema is not None and not leaves_room(theirs, m.schema, level))
+    )
     left_live_for = not_found_once_deleted(survey, role.state) if soft_deleted else None
     if left_live_for is not None:
         soft_deleted = frozenset()
@@ -225,17 +230,6 @@ def _refused(
                     f"{reason}. To register it with exactly this id, plan with --exact-ids: the subject is then in "
                     "mode IMPORT during the registration",
                 )
-
-
-def _soft_deleted(
-    own: Sequence[OwnVersion], missing: Iterable[Membership], keep: Keep, level: str
-) -> frozenset[SchemaId]:
-    return frozenset(
-        membership.schema_id
-        for membership in missing
-        if keep is Keep.SOFT_DELETED
-        or (keep is Keep.AUTO and membership.schema is not None and not leaves_room(own, membership.schema, level))
-    )
 
 
 def _own_versions(want: Want, survey: Survey) -> tuple[OwnVersion, ...]:
