@@ -38,26 +38,17 @@ _EVIDENCE: Final = frozenset(
 _SIGN_OFF: Final = frozenset({"--expect-digest"})
 _HURRY: Final = frozenset({"--deadline", "--max-records"})
 _ENGINE: Final = frozenset({"--engine", "--master", "--processes", "--spark-conf"})
+_DIAGNOSIS: Final = _CONNECTION | _SELECTION | _EVIDENCE | _HURRY | _ENGINE
 _TOPIC: Final = frozenset({"--role", "--subject", "--group", "--strategy", "--with-metadata", "--isolation"})
 
 KNOWN_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
-    "diagnose": _CONNECTION | _SELECTION | _EVIDENCE | _HURRY | _ENGINE | {"--changelogs", "--decode-values"},
-    "plan": _CONNECTION
-    | _SELECTION
-    | _EVIDENCE
-    | _HURRY
-    | _ENGINE
+    "diagnose": _DIAGNOSIS | {"--changelogs", "--decode-values"},
+    "plan": _DIAGNOSIS
     | {"--keep", "--only-live", "--all-versions", "--exact-ids", "--also", "--version-limit", "--topic"}
     | _TOPIC,
     "check": _CONNECTION | _HURRY | _ENGINE | _TOPIC | {"--reader"},
     "apply": _CONNECTION | _SIGN_OFF | {"--signature", "--signer-key", "--only"},
-    "watch": _CONNECTION
-    | _SELECTION
-    | _EVIDENCE
-    | _HURRY
-    | _ENGINE
-    | _SIGN_OFF
-    | {"--allow", "--journals", "--signature", "--signer-key"},
+    "watch": _DIAGNOSIS | _SIGN_OFF | {"--allow", "--journals", "--signature", "--signer-key"},
     # Without --deadline and the like: records that they leave unread are not verified.
     "verify": _CONNECTION | _EVIDENCE | _ENGINE | _SIGN_OFF | {"--only", "--isolation"},
     "rollback": _CONNECTION | _SIGN_OFF,

@@ -147,9 +147,9 @@ def _csv(file: IO[bytes], form: _Form) -> Iterator[Write]:
     file.write(_csv_line(form.columns))
 
     def write(batch: DecodedBatch) -> int:
-        columns = _Cells(batch, form.retention)
-        file.writelines(map(_csv_line, zip(*columns.columns(), strict=True)))
-        return columns.failed
+        columns, failed = _cells(batch, form.retention)
+        file.writelines(map(_csv_line, zip(*columns, strict=True)))
+        return failed
 
     yield write
 
@@ -189,10 +189,10 @@ def _in_groups(pa: Any, opened: Callable[[IO[bytes], Any], Any], file: IO[bytes]
         tables.clear()
 
     def write(batch: DecodedBatch) -> int:
-        cells = _Cells(batch, form.retention)
+        columns, failed = _cells(batch, form.retention)
         arrays = [
             column if isinstance(column, pa.Array) else pa.array(column, type=field.type)
-            for column, field in zip(cells.columns(), schema, strict=True)
+            for column, field in zip(columns, schema, strict=True)
         ]
         tables.append(pa.record_batch(arrays, schema=schema))
         if (
@@ -200,7 +200,7 @@ def _in_groups(pa: Any, opened: Callable[[IO[bytes], Any], Any], file: IO[bytes]
             or sum(table.nbytes for table in tables) >= _GROUP_BYTES
         ):
             flush()
-        return cells.failed
+        return failed
 
     with opened(file, schema) as writer:
         yield write
@@ -238,63 +238,51 @@ def _schema(pa: Any, form: _Form) -> Any:
     return pa.schema(fields)
 
 
-class _Cells:
-    def __init__(self, rows: DecodedBatch, retention: Retention | None) -> None:
-        self._decoded_batch = rows
-        self._retention = retention
-        self._failed = {*rows.keys.errors, *rows.values.errors}
-        self._texts = JsonTexts()
+def _cells(rows: DecodedBatch, retention: Retention | None) -> tuple[tuple[Any, ...], int]:
+    """The columns of a batch, in the order of `_Form.columns`; and how many rows could not be decoded, with those that
+    nest too deep for JSON.
+    """
+    failed = {*rows.keys.errors, *rows.values.errors}
+    texts = JsonTexts()
 
-    @property
-    def failed(self) -> int:
-        """How many rows could not be decoded, with those that nest too deep for JSON; known after `columns`."""
-        return len(self._failed)
-
-    def columns(self) -> tuple[Any, ...]:
-        """In the order of `_Form.columns`."""
-        decoded_batch, batch, rows = self._decoded_batch, self._decoded_batch.batch, len(self._decoded_batch)
-        nothing: Sequence[None] = [None] * rows
-        windows: Sequence[StoredWindow | None] = batch.windows or nothing
-        retention = self._retention
-        marks = [] if retention is None else [[retention.is_beyond(decoded_batch.store, window) for window in windows]]
-        return (
-            [decoded_batch.store.task.name] * rows,
-            [decoded_batch.store.partition] * rows,
-            batch.keys,
-            batch.values,
-            batch.timestamps_ms or nothing,
-            [None if window is None else window.start_ms for window in windows],
-            [None if window is None else window.end_ms for window in windows],
-            batch.valid_from_ms or nothing,
-            batch.valid_to_ms or nothing,
-            decoded_batch.keys.schema_ids,
-            decoded_batch.values.schema_ids,
-            *self._decoded(decoded_batch.keys),
-            *self._decoded(decoded_batch.values),
-            [None if window is None else window.sequence_number for window in windows],
-            [None if side is None else SIDES[side] for side in batch.sides or nothing],
-            batch.foreign_keys or nothing,
-            [json.dumps(to_builtins(headers_of(headers))) if headers else None for headers in batch.headers or nothing],
-            *marks,
-        )
-
-    def _decoded(self, column: DecodedColumn | TypedColumn) -> tuple[Any, ...]:
-        return (column.rows, column.reasons) if isinstance(column, TypedColumn) else (self._json(column),)
-
-    def _json(self, column: DecodedColumn) -> Sequence[str | None]:
-        if not column.is_decoded:
-            return [None] * len(column.payloads)
-        return [
-            None if payload is None or place in column.errors else self._text(place, value)
-            for place, (payload, value) in enumerate(zip(column.payloads, column.values, strict=True))
-        ]
-
-    def _text(self, place: int, value: Value) -> str | None:
+    def text(place: int, value: Value) -> str | None:
         try:
-            return self._texts(value)
+            return texts(value)
         except PayloadBoundError:
-            self._failed.add(place)
+            failed.add(place)
             return None
+
+    def decoded(column: DecodedColumn | TypedColumn) -> tuple[Any, ...]:
+        if isinstance(column, TypedColumn):
+            return column.rows, column.reasons
+        if not column.is_decoded:
+            return ([None] * len(column.payloads),)
+        pairs = enumerate(zip(column.payloads, column.values, strict=True))
+        return ([None if p is None or place in column.errors else text(place, value) for place, (p, value) in pairs],)
+
+    batch, nothing = rows.batch, [None] * len(rows)
+    windows: Sequence[StoredWindow | None] = batch.windows or nothing
+    columns = (
+        [rows.store.task.name] * len(rows),
+        [rows.store.partition] * len(rows),
+        batch.keys,
+        batch.values,
+        batch.timestamps_ms or nothing,
+        [None if window is None else window.start_ms for window in windows],
+        [None if window is None else window.end_ms for window in windows],
+        batch.valid_from_ms or nothing,
+        batch.valid_to_ms or nothing,
+        rows.keys.schema_ids,
+        rows.values.schema_ids,
+        *decoded(rows.keys),
+        *decoded(rows.values),
+        [None if window is None else window.sequence_number for window in windows],
+        [None if side is None else SIDES[side] for side in batch.sides or nothing],
+        batch.foreign_keys or nothing,
+        [json.dumps(to_builtins(headers_of(headers))) if headers else None for headers in batch.headers or nothing],
+        *([] if retention is None else [[retention.is_beyond(rows.store, window) for window in windows]]),
+    )
+    return columns, len(failed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

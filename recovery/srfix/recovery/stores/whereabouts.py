@@ -253,16 +253,8 @@ def row_read(row: str, asked_subject: AskedSubject, membership: Membership, *, i
         answer = f"not registered there ({membership.error_code})"
     else:
         answer = "registered"
-    return RowRead(
-        row=row,
-        is_in_topic=is_in_topic,
-        schema_id=membership.schema_id,
-        subject=asked_subject.subject,
-        asked_by=asked_subject.asked_by,
-        fails=not membership.is_known or membership.is_missing,
-        error_code=membership.error_code,
-        answer=answer,
-    )
+    fails = not membership.is_known or membership.is_missing
+    return RowRead.of(asked_subject, membership, row=row, is_in_topic=is_in_topic, fails=fails, answer=answer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
