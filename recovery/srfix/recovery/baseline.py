@@ -1,6 +1,6 @@
-"""A baseline: findings that a person has written down, so that a job which runs again and again does not report them as
-new. A finding is recognised by its parts that stay the same from run to run: code, role, and its store, or its topic
-and subject. A finding that has become worse since it was written down counts as new.
+"""A baseline: findings that a person has written down, so that a job does not report them as new again. A finding is
+recognised by what stays from run to run: code, role, and its store, or its topic and subject; one that has become worse
+counts as new.
 """
 
 from __future__ import annotations

@@ -122,9 +122,7 @@ class Finding:
     considered: tuple[Considered, ...] = ()
     """If `source` is not decided, the hypotheses that are left, likeliest first."""
     other_splits: tuple[str, ...] = ()
-    """Other stores that the subject's name allows, as `application/store`: the application's name may end at another
-    place.
-    """
+    """Other stores that the subject's name allows, as `application/store`: it may be split at another place."""
     mirrors: tuple[Subject, ...] = ()
     """The same subject in other contexts, at fault as well."""
     notes: tuple[Finding, ...] = ()

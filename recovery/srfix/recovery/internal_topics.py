@@ -186,9 +186,7 @@ def automatic_store_source(store: str) -> Topic | None:
 
 
 def operator_behind(topic: str) -> str | None:
-    """The operator, in words, whose store a changelog belongs to, by the end of its name: such a store never restores
-    from a source topic. None for all other names.
-    """
+    """The operator whose store a changelog's name belongs to, by its end; such a store has no source topic."""
     name = topic.removesuffix(CHANGELOG_SUFFIX)
     return next((what for pattern, what in _OPERATORS_STORES if name != topic and pattern.fullmatch(name)), None)
 

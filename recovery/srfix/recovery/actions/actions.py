@@ -234,9 +234,7 @@ def restored_fields(previous: Mapping[str, Json] | None) -> dict[str, Json]:
 
 
 def relaxed_fields(action: SetCompatibility) -> dict[str, Json]:
-    """The body of PUT /config that sets the level and keeps the rest: Confluent merges fields, AxonOps drops unnamed
-    ones.
-    """
+    """The body of PUT /config that sets the level, and all else that was set: AxonOps drops unnamed fields."""
     return _fields({**action.inherited, **(action.previous or {})}, action.level)
 
 

@@ -25,9 +25,7 @@ class RecordRange:
 
 
 def read_records(config: Mapping[str, str], wanted: RecordRange, *, timeout_s: float = 15.0) -> Iterator[RawRecord]:
-    """The records up to the ends that the logs have at first, by partition and offset (read_uncommitted). The newest
-    ones are those with the highest timestamps, and at most `max_records` offsets from the end of their partition.
-    """
+    """By partition and offset, up to the present ends, uncommitted too; or those with the highest timestamps."""
     with Cluster(config, timeout_s=timeout_s) as cluster:
         partitions = partitions_of(cluster, wanted.topic)
         if wanted.partition is not None:

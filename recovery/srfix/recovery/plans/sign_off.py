@@ -40,9 +40,7 @@ def require_digest(digest: str, expected: str | None, *, where: Path) -> None:
 
 
 def signed_plan(path: Path, *, signature: Path, signer_key: Path) -> bytes:
-    """The content of a plan's file. It is refused unless the signature, from `ssh-keygen -Y sign -f KEY -n srfix.plan
-    PLAN`, is over exactly this content and fits the reviewer's public key (one line, as in a `.pub` file).
-    """
+    """A plan's content, if this signature (`ssh-keygen -Y sign -f KEY -n srfix.plan PLAN`) is the signer's."""
     sealed = _read(signature, "signature")
     match = _PUBLIC_KEY.fullmatch(_read(signer_key, "signer's key").decode("ascii", "replace"))
     if match is None:

@@ -117,9 +117,7 @@ class _Repair(CarryingOut[Plan, RepairState, Action, RepairEvent]):
         return Reopened(missing=missing)
 
     def _reopen(self, missing: tuple[Register, ...]) -> None:
-        """Records that the steps of these registrations are carried out once more, from the present state. The same
-        journal continues: nothing is renamed between two writes, and one rollback undoes what was done before and after.
-        """
+        """The same journal continues: nothing is renamed between two writes, and one rollback undoes all of it."""
         gone = {(action.subject, action.schema_id) for action in missing}
         subjects = {action.subject for action in missing}
         again = tuple(
@@ -305,9 +303,7 @@ _CODE: Final = re.compile(r"(?i)srf(\d{3})")
 
 
 def part_of(plan: Plan, only: Collection[str]) -> Plan:
-    """The findings with one of these codes (in any letter case) or applications, and the steps for their subjects; all
-    if none is given. The steps of a subject that several findings share belong to each of them.
-    """
+    """The part with these codes (in any letter case) or applications, with all steps for their subjects."""
     if not only:
         return plan
     codes = {f"SRF{match[1]}" for name in only if (match := _CODE.fullmatch(name)) is not None}

@@ -1,11 +1,6 @@
-"""What a stopped repair has left open, and effects that a journal does not record.
-
-A level or a mode that it set may be open, and versions that it did not soft-delete yet. A person gets a report. A
-program that repairs without a person (srfix watch) closes the repair by the plan's own later steps, which can be
-repeated without harm.
-
-The lines alone do not show that the end of a journal is missing, so srfix asks the registry about every step of the
-plan. An effect may also come from another run of the same plan, with its own journal, or from somebody else.
+"""What a stopped repair has left open, which srfix watch closes without a person by the plan's own later steps, and effects
+that a journal does not record. Lines do not show that the end of a journal is missing, so srfix asks the registry about
+every step; an effect may also come from another run of the plan, or from somebody else.
 """
 
 from __future__ import annotations
@@ -84,9 +79,7 @@ class PutBack:
 
 
 def put_back(journal_path: Path, registry: Registry, *, clock: Callable[[], str] = now) -> PutBack:
-    """Resets what a journal's repair relaxed, makes its missing soft deletions, and sets the journal aside.
-    Registrations stay; the next look finds what is missing. After a kill at any instant, the same call continues.
-    """
+    """Closes a stopped repair; its registrations stay. After a kill at any instant, the same call continues."""
     with REPAIR_JOURNALS.open(journal_path, clock, create=False) as (journal, state):
         if state is None or state.finished or state.rolling_back:
             return PutBack(done=(), aside=None)

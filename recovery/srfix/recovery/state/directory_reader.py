@@ -288,9 +288,7 @@ def _task_number(name: str) -> tuple[int, int]:
 
 
 def _application_id(folder_name: str, tasks: Iterable[Task]) -> str:
-    """The application.id in the names of the changelogs of known stores; the folder's name if there are none, or if it
-    fits: a copy often has another name. A named topology comes between the application.id and the store.
-    """
+    """The application.id in the names of known stores' changelogs; else the folder's, which may be a copy's."""
     prefixes: set[str] = set()
     for task in tasks:
         behind = "" if task.topology is None else f"-{task.topology}"

@@ -176,9 +176,7 @@ _BLAMED: Final = re.compile(r"\s+The file \S*MANIFEST-\d+ may be corrupted\.")
 
 @contextmanager
 def linked_view(database: Path) -> Iterator[Path]:
-    """A directory of srfix's own in which the database can be opened (`view_directory`). Tables (`*.sst`, which never
-    change) are linked, so that they stay readable while an application compacts them away. Everything else is copied.
-    """
+    """Tables (`*.sst`, which never change) are linked, so that they outlive a compaction; all else is copied."""
     with view_directory() as scratch:
         # glob finds nothing in a folder that this user may not read, which would look like damage
         os.scandir(database).close()

@@ -46,9 +46,7 @@ class RowIds:
 
 
 def count_row_ids(store: StateStore, *, give_up_at: float | None = None) -> RowIds:
-    """Counts the ids in the rows of a store, until some time by `time.monotonic`, also after damage. If the store's
-    format is not certain, and a row has another form, the assumed format was wrong, so nothing is counted.
-    """
+    """Until some time by `time.monotonic`. If an uncertain format does not fit a row, nothing is counted."""
     tally = _Tally(store.format)
     detection = store.detected
     stopped: str | None = None

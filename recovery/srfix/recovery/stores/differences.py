@@ -59,9 +59,7 @@ _AS_STORED: Final = {
 def compared(
     store: StateStore, records: Iterable[RawRecord], *, is_cut: bool = False, end: int | None = None
 ) -> Comparison:
-    """Compares a part of a store with the records of its partition (for a global store, of all), in the order of
-    offsets. Damage is noted in the store. The records before a cut log are not known; nor may be the end, exclusive.
-    """
+    """Records come by offset, those of all partitions for a global store. Damage is noted in the store."""
     counts: Counter[DifferenceKind] = Counter()
     shown: list[Difference] = []
     same = 0

@@ -239,9 +239,7 @@ def _schema(pa: Any, form: _Form) -> Any:
 
 
 def _cells(rows: DecodedBatch, retention: Retention | None) -> tuple[tuple[Any, ...], int]:
-    """The columns of a batch, in the order of `_Form.columns`; and how many rows could not be decoded, with those that
-    nest too deep for JSON.
-    """
+    """The columns of a batch, as in `_Form.columns`; and how many rows were not decoded, or nest too deep."""
     failed = {*rows.keys.errors, *rows.values.errors}
     texts = JsonTexts()
 

@@ -1,6 +1,5 @@
-"""The contents of `srfix state ls`: applications, tasks and stores on disk, the layout of their rows, stores that
-cannot be opened, and the version of Streams that wrote them, by the layout and by the RocksDB that comes with it
-(rocksdbjni in the poms of its releases).
+"""What `srfix state ls` shows: applications, tasks and stores, the layout of rows, stores that cannot be opened, and the
+version of Streams, by the layout and by the RocksDB that comes with it (rocksdbjni in the poms of its releases).
 """
 
 from __future__ import annotations

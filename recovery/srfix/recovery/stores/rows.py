@@ -283,9 +283,7 @@ class RowFilter:
 
 
 def keys_that_read_as(store: StateStore, decoder: RecordDecoder, wanted: Json) -> Iterator[bytes]:
-    """The keys of a store that decode to this JSON value, each once; a row with one column may be given as the column's
-    value. Every key is read, because it is not known in advance under which schema id a key was written.
-    """
+    """The keys that decode to this JSON value, or, with one column, to its value. Every key must be read."""
     keys: set[bytes] = set()
     for batch in store.batches():
         column = decoder.decode_column(store.changelog, Role.KEY, batch.keys, batch.headers)

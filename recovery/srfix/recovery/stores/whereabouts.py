@@ -1,9 +1,6 @@
-"""Where a key is, and where it should be: its partition, the task of this partition, the hosts that hold the task, active
-and standby; and whether a reader can read its row.
-
-The partition is that of Java's clients and Kafka Streams (`Utils.murmur2`, `BuiltInPartitioner`). Windowed keys go
-where their inner key does. The bytes are those that the serializer wrote, with the schema id before them. So one
-logical key under two ids may be in two partitions. The application's group, or ksqlDB, says which hosts hold a task.
+"""Where a key is, where it should be, and whether a reader can read its row. The partition is that of Java's clients and
+Kafka Streams (`Utils.murmur2`, `BuiltInPartitioner`), of the bytes that the serializer wrote, with the schema id before
+them: so one logical key under two ids may be in two partitions. Windowed keys go where their inner key does.
 """
 
 from __future__ import annotations
@@ -318,9 +315,7 @@ def is_failing(reads: Iterable[RowRead]) -> bool:
 
 
 def key_in_topic(form: StoreFormat) -> Callable[[bytes], bytes] | None:
-    """Makes a changelog record's key the key that the store's serde wrote, without a window or a side; or a
-    FormatError. None for subscriptions, whose records are in the partition of their foreign key.
-    """
+    """Makes a changelog's key the key that the store's serde wrote, or a FormatError; None for subscriptions."""
     if form is StoreFormat.SUBSCRIPTION:
         return None
     if form is StoreFormat.LIST_VALUE:
@@ -369,9 +364,7 @@ def record_ids(record: RawRecord) -> tuple[SchemaId, ...]:
 
 
 def rows_not_registered(rows: Iterable[StateRow], registry: ReadableRegistry, subject: Subject) -> Iterator[StateRow]:
-    """The rows with a schema id that the registry does not know, or whose schema the subject lacks; asked by content.
-    For a key's subject (`…-key`) the keys count, else the values. Each id is asked once.
-    """
+    """The rows whose schema the subject lacks, by content; for a key's subject (`…-key`) the keys count."""
     split = split_subject(split_context(subject)[1])
     role = Role.VALUE if split is None else split[1]
     is_missing: dict[SchemaId, bool] = {}

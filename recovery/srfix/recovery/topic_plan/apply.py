@@ -1,7 +1,5 @@
-"""Carries out a topic plan, and undoes it from its journal, last step first.
-
-Both read the present state from the topic, so either can continue wherever it was killed. A rollback does not touch
-records that others have written since, and says what it left.
+"""Carries out a topic plan, and undoes it from its journal, last step first. Both read the present state from the topic, so
+either can continue wherever it was killed. A rollback leaves records that others have written since, and says so.
 """
 
 from __future__ import annotations
@@ -53,9 +51,7 @@ def apply_topic_plan(
     kept_path: Path | None = None,
     clock: Callable[[], str] = now,
 ) -> Iterator[TopicEvent]:
-    """Carries out the plan as `CarryingOut.events`. After a kill at any instant, the same call continues from the
-    present state of the topic. A plan that deletes records needs the file that keeps them.
-    """
+    """After a kill, the same call continues from the topic's state. A plan that deletes needs `kept_path`."""
     yield from _TopicRun(plan, look, hand, kept_path).events(journal_path, clock)
 
 

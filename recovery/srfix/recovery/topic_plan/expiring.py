@@ -1,9 +1,6 @@
-"""Plans tombstones for the keys of a compacted topic whose newest record is older than an age; keeps what they delete.
-
-Only the newest record of a key counts: a key that was written since the point in time is never touched. The planned
-records are kept in a file beside the plan, because nothing else could bring them back: one JSON line per record, with
-partition, offset, key, value, timestamp and headers, bytes in base64. The plan holds the file's digest, so neither can
-be changed without the other.
+"""Plans tombstones for the keys of a compacted topic whose newest record is older than an age; a key that was written since
+is never touched. A file beside the plan keeps the records, because nothing else could bring them back: one JSON line
+each, bytes in base64. The plan holds the file's digest, so neither can be changed without the other.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""Carries out the steps of both kinds of topic plans, and undoes them.
-
-The state is read from the topic itself: a record that equals the planned one in key, value, timestamp and headers is
-the plan's work. In a changelog that is seeded, any other record is somebody else's, and then srfix writes nothing. A
-key that ends is written only while its newest record is the planned one.
+"""Carries out the steps of both kinds of topic plans, and undoes them. The state is read from the topic itself: a record
+that equals the planned one in key, value, timestamp and headers is the plan's work, any other is somebody else's.
 """
 
 from __future__ import annotations
@@ -43,9 +40,7 @@ _LOG = Isolation.READ_UNCOMMITTED
 
 
 def check_seed(work: SeedChangelog, look: Look, *, may_exist: bool, must_exist: bool, filled: Iterable[int]) -> None:
-    """The changelog may exist if the plan has begun to create it, must exist if the plan has created it, and may hold
-    rows of this plan in the partitions that it has begun to fill. Else a PlanError.
-    """
+    """The changelog may exist if its creation was begun, and must if it was done; `filled` were begun, too."""
     require_no_members(look, work.application, why=WHY_STOPPED_FOR_SEED)
     topics = look.topics()
     count = len(work.partitions)
@@ -153,10 +148,7 @@ def unfill(work: SeedChangelog, look: Look, hand: Hand, partition: int, end: int
 
 
 def others_have_written(work: SeedChangelog, look: Look, partition: int, end: int | None) -> str | None:
-    """Why a partition of the changelog no longer holds only this plan's work, in words; None if it does. Tombstones
-    after the plan's rows count as an earlier run of the rollback, because others' tombstones would leave the store in
-    the same state.
-    """
+    """Why a partition holds more than this plan's work. Others' tombstones leave the same state, so they pass."""
     planned, below = work.partitions[partition], work.changelog_ends[partition]
     start, now = look.watermarks(work.changelog, [partition])[partition]
     if end is not None and now == end:

@@ -1,7 +1,6 @@
 """Whether the registry accepts the next schema of a subject's owner if versions of others stay live there, and whether
-soft-deleted versions are of use. `facts.stores` says which versions are the owner's own. If the source also
-has a version of the application's own, srfix treats it as a repair's. That is the safe side: then srfix knows no
-version of the application's own, and leaves nothing live that could be in its way.
+soft-deleted versions are of use. A version of the application's own that the source has, too, counts as a repair's: the
+safe side, because srfix then leaves nothing live that could be in its way.
 """
 
 from __future__ import annotations

@@ -38,11 +38,7 @@ def make_topic_plan(
     bootstrap_servers: str | None = None,
     version_limit: int | None = None,
 ) -> Plan:
-    """Plans the repair of the findings of a topic that a registration can repair. Writes nothing. Unless `width` says
-    otherwise, the plan covers more than the missing ids: every id still in the log, and, if another topic's subject
-    holds them, every undeleted version of that subject. If `also` contains `SRF020`, notes are repaired too: ids that
-    the reader does not need, or has already read. Everything else is as in `make_plan`.
-    """
+    """As `make_plan`, for a topic's findings and all ids that may arrive; `SRF020` in `also` repairs notes."""
     if width is Width.ALL_VERSIONS:
         raise UsageError("--all-versions counts no ids, and --topic needs that count: give only one of them.")
     wants = _wants(topic_check, survey, width, also, command_line or CommandLine())

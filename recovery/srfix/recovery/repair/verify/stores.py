@@ -1,8 +1,5 @@
-"""Checks of a repaired store besides its ids: its rows and keys, whether look-ups meet them, and whether a put is accepted.
-
-One live row of each id and partition is read in the reader's way, under the phantom subject alone. Rows for which srfix
-has no serde, and rows that do not exist, are reported as not looked at. If a reader writes keys under another id than
-the topic's keys carry, no registration repairs that (SRF005): the rows are readable, but the store is not healthy.
+"""Whether one live row of each id and partition can be read under the phantom subject alone, in the reader's way; whether
+look-ups by key meet the rows, which no registration repairs (SRF005); and whether a put is accepted.
 """
 
 from __future__ import annotations
@@ -249,9 +246,7 @@ def store_of(finding: PlannedFinding) -> SuspectStore:
 def next_put(
     finding: PlannedFinding, before: SubjectState, carried: Iterable[SchemaId], registry: ReadableRegistry
 ) -> Iterator[Event]:
-    """A put that the registry would refuse (SRF016): from Kafka Streams 2.7 on, it registers the application's own
-    schema under the source's own subject, whose state was `before`. Records of the topic carry the ids `carried`.
-    """
+    """A put that the registry would refuse (SRF016); `before` is the state of the source's own subject then."""
     store = store_of(finding)
     phantom = store.subject(finding.role)
     # This is the only fault of 2.7 or later that verify looks for. ksqlDB still writes under the changelog's name

@@ -54,9 +54,7 @@ class EveryRow(Protocol):
         window: WindowKind | None = None,
         deadline_s: float | None = None,
     ) -> Iterator[Event]:
-        """The results, under the phantom subject alone, and with the source's subject as second; without partitions
-        that the census did not read to their end. After `deadline_s` it stops, and says so.
-        """
+        """Without partitions that the census did not read to their end. After `deadline_s` it stops, and says so."""
 
 
 def verify(

@@ -29,9 +29,7 @@ _SAVED: Final = (
 
 class Note(Protocol):
     def __call__(self, read: int, problem: str, ends_it: bool, *, is_shut: bool = False) -> None:
-        """`read` rows were read before it; `problem` is a clause; `ends_it` if the rest of the database is unreadable;
-        `is_shut` if this user may not read it, which is no damage.
-        """
+        """`problem` is a clause; `ends_it` if the rest is unreadable; `is_shut` if it is only not permitted."""
 
 
 _Stored: TypeAlias = tuple[Decode, bytes, bytes]

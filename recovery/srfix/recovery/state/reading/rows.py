@@ -56,9 +56,7 @@ class StateRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowBatch:
-    """Some rows as columns of the same length and order, one for each field of `StateRow`; a column is None if none of
-    its rows has a value (or headers).
-    """
+    """Some rows as columns, one for each field of `StateRow`; None for a column that no row has."""
 
     keys: Sequence[bytes]
     values: Sequence[bytes | None]

@@ -112,9 +112,7 @@ def _next(prefix: bytes) -> bytes | None:
 
 
 def _behind_all(windows: WindowedKeys, upper: bytes, last_ms: int | None) -> bytes:
-    """The first bytes after the stored keys of all keys up to this one; a shorter key that is its beginning may be
-    stored after it.
-    """
+    """The first bytes after all stored keys up to this one; a shorter key, its beginning, may be after it."""
     tail = _time(_LAST if last_ms is None else last_ms) + b"\xff" * windows.behind_first_time
     return max(upper[:size] + tail for size in range(len(upper) + 1)) + b"\0"
 
@@ -143,9 +141,7 @@ def _in_each_segment(start: bytes, end: bytes | None) -> Where:
 
 
 def _by_index(form: StoreFormat, key: bytes, first: bytes, last: bytes) -> Where:
-    """The rows of a key by the index, or, without one, all rows of these times. If an upgrade has left rows in several
-    column families, each has its own index or none, so these rows are read by their times.
-    """
+    """By the index, or, without one and for several column families, by all rows of these times."""
 
     windows = _windows(form)
 

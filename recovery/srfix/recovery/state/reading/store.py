@@ -97,9 +97,7 @@ class StateStore:
             yield from batch.rows()
 
     def batches(self, *, size: int = ROWS_IN_A_CHUNK) -> Iterator[RowBatch]:
-        """The same rows as columns, many at a time, which is several times as fast. The first batches are short. At
-        most `size` stored rows are read together; in lists and versioned stores, each of them holds several rows.
-        """
+        """The same rows as columns, at most `size` stored ones together; the first batches are short."""
         if size < 1:
             raise UsageError(f"A batch has at least one row, not {size}.")
         for path in self._databases():
@@ -119,10 +117,7 @@ class StateStore:
         return None
 
     def rows_of(self, key: bytes) -> Iterator[StateRow]:
-        """All rows of a key, in the order of `rows`: those of its windows, sessions, versions, list or subscriptions.
-        They are found by the order of stored keys (`stores.seeking`); lists and subscriptions have another order, so
-        they are read completely.
-        """
+        """In the order of `rows`, by the order of stored keys; lists and subscriptions are read completely."""
         for path in self._databases():
             for row in self._read(path, of_key(self.format, key)):
                 if row.key == key:

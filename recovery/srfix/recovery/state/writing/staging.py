@@ -60,9 +60,7 @@ def unfinished_path(target: Path) -> Path:
 
 
 def finished_before(target: Path, request: Mapping[str, Json]) -> Json:
-    """The report of an earlier run with the same request that died after it completed the directory, before it tidied
-    up. Then this call tidies up. None if there is no such run: then `staged` does the work, or says why it cannot.
-    """
+    """The report of a run of this request that died after it completed the directory; tidies up. Else None."""
     unfinished = unfinished_path(target)
     if not (target.is_dir() and unfinished.is_dir()) or (unfinished / _WHOLE).exists():
         return None
@@ -76,9 +74,7 @@ def finished_before(target: Path, request: Mapping[str, Json]) -> Json:
 
 @contextmanager
 def staged(target: Path, request: Mapping[str, Json]) -> Iterator[Staging]:
-    """Builds a directory. The caller fills `whole`; it becomes `target` when the block ends without an error, and else
-    nothing is left of it. A later run recognises by the request that it was asked for the same.
-    """
+    """The caller fills `whole`, which becomes `target` if the block ends without an error; else nothing is left."""
     _refuse_existing(target)
     unfinished = unfinished_path(target)
     is_new = not target.parent.exists()

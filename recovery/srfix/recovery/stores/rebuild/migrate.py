@@ -53,9 +53,7 @@ class Migration:
 
 
 def migrate(state: ApplicationState, target: Path, migration: Migration, *, request: Mapping[str, Json]) -> Json:
-    """Writes the new directory, which must not exist. It exists completely, or not at all, whenever the process dies. A
-    run that died just before its end is recognised by its request. Returns the counts as `Tally.as_json`.
-    """
+    """The new directory exists completely, or not at all; a run that died just before its end is recognised."""
     check(state, migration, frozenset())
     done = finished_before(target, request)
     if done is not None:
