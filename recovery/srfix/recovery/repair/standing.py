@@ -46,20 +46,17 @@ def still_relaxed(state: RepairState, registry: ReadableRegistry, journal_path: 
         what = "compatibility" if isinstance(action, SetCompatibility) else "mode"
         value = action.level if isinstance(action, SetCompatibility) else action.mode
         place = f"{'config' if what == 'compatibility' else 'mode'}/{quote(action.subject, safe='')}"
-        by_hand = _by_hand(action, place)
+        reset = f"To reset it, run `{rollback}`, or by hand: {_by_hand(action, place)}. "
         try:
             now = read_subject_state(registry, action.subject)
         except RegistryError:
             yield (
                 f"srfix could not ask whether the {what} of {action.subject} is still {value}: look with GET "
-                f"/{place} when the registry answers again. To reset it, run `{rollback}`, or by hand: {by_hand}. "
+                f"/{place} when the registry answers again. {reset}"
             )
             continue
         if has_happened_in_part(action, state.before[action.step], now):
-            yield (
-                f"The {what} of {action.subject} is still {value}: the repair would have reset it at its end. To "
-                f"reset it, run `{rollback}`, or by hand: {by_hand}. "
-            )
+            yield f"The {what} of {action.subject} is still {value}: the repair would have reset it at its end. {reset}"
 
 
 def _by_hand(action: SetCompatibility | SetMode, place: str) -> str:

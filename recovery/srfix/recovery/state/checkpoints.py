@@ -260,31 +260,28 @@ def decode_position(stored: bytes) -> tuple[Place, ...]:
     if stored[0] != _POSITION_VERSION:
         raise FormatError(f"its position has version {stored[0]} instead of {_POSITION_VERSION}")
     places: list[Place] = []
-    try:
-        at = 1
-        topics = _count(stored, at)
+    at = 1
+
+    def count() -> int:
+        nonlocal at
+        number = int(_INT.unpack_from(stored, at)[0])
         at += _INT.size
-        for _ in range(topics):
-            length = _count(stored, at)
-            at += _INT.size
+        if number < 0:
+            raise FormatError(f"its position would have {number} topics, bytes or partitions")
+        return number
+
+    try:
+        for _ in range(count()):
+            length = count()
             raw = stored[at : at + length]
+            at += length
             if len(raw) != length:
                 raise FormatError("its position is cut short")
             topic = raw.decode("utf-8")
-            at += length
-            pairs = _count(stored, at)
-            at += _INT.size
-            for _ in range(pairs):
+            for _ in range(count()):
                 partition, offset = _PAIR.unpack_from(stored, at)
                 at += _PAIR.size
                 places.append((topic, partition, offset))
     except (struct.error, UnicodeDecodeError):
         raise FormatError("its position is cut short or garbled") from None
     return tuple(places)
-
-
-def _count(stored: bytes, at: int) -> int:
-    count = int(_INT.unpack_from(stored, at)[0])
-    if count < 0:
-        raise FormatError(f"its position would have {count} topics, bytes or partitions")
-    return count

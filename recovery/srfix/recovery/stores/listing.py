@@ -160,12 +160,9 @@ class StateLs(DatedDocument, tag="srfix.state-ls/1"):
 
 
 def listed_application(application: ApplicationState, forms: Mapping[str, StoreForm]) -> ListedApplication:
-    generation = generation_of(application)
     return ListedApplication.of(
         application,
-        streams=generation.streams,
-        because=generation.because,
-        rocksdb=generation.rocksdb,
+        generation_of(application),
         tasks=[_task(application, task, forms) for task in application.tasks],
     )
 
@@ -182,11 +179,10 @@ def _task(application: ApplicationState, task: Task, forms: Mapping[str, StoreFo
 def _store(application: ApplicationState, task: Task, store: StoreDirectory, form: StoreForm) -> ListedStore:
     return ListedStore.of(
         store,
+        form,
         form=None if form.form is None else form.form.value,
         form_certain=form.is_certain,
         form_because=form.because,
-        problem=form.problem,
-        is_shut=form.is_shut,
         databases=len(databases_of(store)),
         changelog=application.changelog(task, store.name),
         offsets=None if store.offsets is None else store.offsets.entries,

@@ -98,7 +98,7 @@ def migrate_into(
         relative = str(Path(task.path).relative_to(state.path))
         if relative not in folders:
             folders[relative] = TaskFolder(folder / relative, migration.release)
-        _Task(task, folders[relative], migration, tally).write(without)
+        _write_task(task, folders[relative], migration, tally, without)
     metadata = Path(state.path) / _PROCESS_METADATA
     if metadata.is_file() and migration.release.has_process_metadata:
         shutil.copyfile(metadata, folder / _PROCESS_METADATA)
@@ -107,56 +107,46 @@ def migrate_into(
     return folders
 
 
-class _Task:
-    def __init__(self, task: Task, folder: TaskFolder, migration: Migration, tally: Tally) -> None:
-        self._task = task
-        self._folder = folder
-        self._migration = migration
-        self._tally = tally
-
-    def write(self, without: frozenset[str]) -> None:
-        if self._task.checkpoint is not None:
-            self._folder.keeps_checkpoint(self._as_meant_now(self._task.checkpoint.entries))
-        for store in self._task.stores:
-            if store.name not in without:
-                self._store(store)
-        first, end = _POSITIONS
-        if first <= self._migration.release < end:
-            for file in Path(self._task.path).glob("*.position"):
-                shutil.copyfile(file, self._folder.path / file.name)
-
-    def _store(self, store: StoreDirectory) -> None:
-        relative = Path(store.path).relative_to(self._task.path)
-        databases = database_paths(store)
-        if not databases:
-            if store.name in self._migration.changes:
-                raise UsageError(f"{store.path} is not a RocksDB database, so srfix cannot rewrite its rows.")
-            shutil.copytree(store.path, self._folder.path / relative)
-            self._tally.notes.append(
-                f"{store.path} is not a RocksDB database of Kafka Streams, so srfix copied it as it is."
-            )
-            return
-        wanted_change = self._migration.changes.get(store.name)
-        form = None if wanted_change is None else form_to_change(store, wanted_change)
-        change = RowChange(wanted_change, form=form, task=self._task.name, store=store.name, tally=self._tally)
-        newest: tuple[CheckpointEntry, ...] = ()
-        for database in databases:
-            entries = copy_database(
-                database,
-                self._folder.path / relative / database.relative_to(store.path),
-                self._migration.release,
-                change,
-                takes_open=self._migration.takes_open,
-            )
-            newest = entries or newest
-        self._folder.has_come_to(self._as_meant_now(newest))
-
-    def _as_meant_now(self, entries: tuple[CheckpointEntry, ...]) -> tuple[CheckpointEntry, ...]:
-        before, now = self._migration.before or self._migration.release, self._migration.release
-        is_global = self._task.is_global
+def _write_task(task: Task, folder: TaskFolder, migration: Migration, tally: Tally, without: frozenset[str]) -> None:
+    def as_meant_now(entries: tuple[CheckpointEntry, ...]) -> tuple[CheckpointEntry, ...]:
+        before, now = migration.before or migration.release, migration.release
+        is_global = task.is_global
         return with_meaning(
             entries, before.offset_meaning(is_global=is_global), now.offset_meaning(is_global=is_global)
         )
+
+    if task.checkpoint is not None:
+        folder.keeps_checkpoint(as_meant_now(task.checkpoint.entries))
+    for store in task.stores:
+        if store.name not in without:
+            folder.has_come_to(as_meant_now(_write_store(task, store, folder, migration, tally)))
+    first, end = _POSITIONS
+    if first <= migration.release < end:
+        for file in Path(task.path).glob("*.position"):
+            shutil.copyfile(file, folder.path / file.name)
+
+
+def _write_store(
+    task: Task, store: StoreDirectory, folder: TaskFolder, migration: Migration, tally: Tally
+) -> tuple[CheckpointEntry, ...]:
+    """Returns the offsets that it has reached, of its newest database."""
+    relative = Path(store.path).relative_to(task.path)
+    databases = database_paths(store)
+    if not databases:
+        if store.name in migration.changes:
+            raise UsageError(f"{store.path} is not a RocksDB database, so srfix cannot rewrite its rows.")
+        shutil.copytree(store.path, folder.path / relative)
+        tally.notes.append(f"{store.path} is not a RocksDB database of Kafka Streams, so srfix copied it as it is.")
+        return ()
+    wanted_change = migration.changes.get(store.name)
+    form = None if wanted_change is None else form_to_change(store, wanted_change)
+    change = RowChange(wanted_change, form=form, task=task.name, store=store.name, tally=tally)
+    newest: tuple[CheckpointEntry, ...] = ()
+    for database in databases:
+        target = folder.path / relative / database.relative_to(store.path)
+        entries = copy_database(database, target, migration.release, change, takes_open=migration.takes_open)
+        newest = entries or newest
+    return newest
 
 
 def database_paths(store: StoreDirectory) -> tuple[Path, ...]:
