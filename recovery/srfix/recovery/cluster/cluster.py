@@ -9,9 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Protocol, Self, TypeVar, cast
 
 from srfix.recovery.cluster.answers import Commit, GroupState, TopicConfigs, refusal
 from srfix.recovery.cluster.group_offsets import GroupOffsets
@@ -49,7 +48,7 @@ class GroupListing:
     """Why the list is missing or incomplete (an old or embedded broker, an ACL); None if it is complete."""
 
 
-class Cluster(AbstractContextManager["Cluster"]):
+class Cluster:
     """Reads what a cluster says about itself.
 
     :param config: librdkafka's configuration names; what would join, commit, create or print is left out.
@@ -72,6 +71,9 @@ class Cluster(AbstractContextManager["Cluster"]):
             self._admin: AdminClient | None = AdminClient(self._client.config())
         except (KafkaException, TypeError, ValueError) as error:
             raise self._client.refused_config(error) from None
+
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(self, *_error: object) -> None:
         self.close()

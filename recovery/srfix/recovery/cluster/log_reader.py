@@ -48,8 +48,8 @@ def read_range(
                 fetch_wait_max_ms="50",
             )
         )
-    except (KafkaException, TypeError, ValueError) as error:
-        raise client.refused_config(error) from None
+    except (KafkaException, TypeError, ValueError) as why:
+        raise client.refused_config(why) from None
     try:
         consumer.assign([TopicPartition(topic, partition, begin)])
         doing = f"reading {topic}[{partition}]"

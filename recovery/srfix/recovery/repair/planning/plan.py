@@ -208,17 +208,14 @@ def _planned_ids(needed: Iterable[SubjectRepair]) -> dict[Subject, tuple[SchemaI
 
 def _actions(repair: SubjectRepair) -> Iterator[Action]:
     subject, state = repair.want.role.subject, repair.want.role.state
+    deleted = frozenset(map(repair.registered_as, repair.soft_deleted))
     if repair.exact:
         yield SetMode(step=0, subject=subject, mode="IMPORT", previous=state.mode)
         registrations = list(_registrations(repair))
         yield from registrations
         # Before any soft delete: srfix never sets IMPORT while it has soft-deleted versions.
         yield RestoreMode(step=0, subject=subject, previous=state.mode)
-        yield from (
-            _soft_delete(registration)
-            for registration in registrations
-            if registration.schema_id in _soft_deleted_as(repair)
-        )
+        yield from (_soft_delete(registration) for registration in registrations if registration.schema_id in deleted)
         return
     if repair.relax:
         yield SetCompatibility(
@@ -226,7 +223,7 @@ def _actions(repair: SubjectRepair) -> Iterator[Action]:
         )
     for registration in _registrations(repair):
         yield registration
-        if registration.schema_id in _soft_deleted_as(repair):
+        if registration.schema_id in deleted:
             yield _soft_delete(registration)
     if repair.relax:
         yield RestoreCompatibility(step=0, subject=subject, previous=state.config)
@@ -252,10 +249,6 @@ def _registrations(repair: SubjectRepair) -> Iterator[Register]:
             exact=repair.exact,
             any_id=any_id,
         )
-
-
-def _soft_deleted_as(repair: SubjectRepair) -> frozenset[SchemaId]:
-    return frozenset(map(repair.registered_as, repair.soft_deleted))
 
 
 def _soft_delete(registered: Register) -> SoftDelete:
