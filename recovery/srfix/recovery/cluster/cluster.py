@@ -197,7 +197,9 @@ class Cluster:
         )
 
     def streams_members(self, group: str, *, timeout_s: float = 5.0) -> StreamsMembers:
-        """The instances of a Kafka Streams application, with their tasks. A refusal is a problem in the answer."""
+        """The instances of a Kafka Streams application, with their tasks. What the cluster refuses is a problem in the answer,
+        not an error.
+        """
         return streams_members(self._open_admin(), group, timeout_s=timeout_s)
 
     def topic_configs(self, topics: Iterable[str], *, timeout_s: float = 5.0) -> Mapping[Topic, TopicConfigs]:

@@ -100,10 +100,8 @@ class _RepairRollback(RollingBack[Plan, RepairState, Action, Undone]):
                 return _unregister(action, self.state, self.registry, self.journal)
             case DeleteVersion():
                 return _undelete(action, self.state.before[action.step], self.registry)
-            case SetCompatibility():
+            case SetCompatibility() | SetMode():
                 return _unset(action, self.state, self.registry)
-            case SetMode():
-                return _unset_mode(action, self.state, self.registry)
             case _:
                 assert_never(action)
 
@@ -311,22 +309,18 @@ def _holds(subject: Subject, action: Register, registry: Registry) -> bool:
     return answer.schema_id == action.schema_id and answer.subject == subject
 
 
-def _unset(action: SetCompatibility, state: RepairState, registry: Registry) -> Undone | Left[Action] | None:
-    now = read_subject_state(registry, action.subject)
-    if now.config == action.previous:
+def _unset(action: SetCompatibility | SetMode, state: RepairState, registry: Registry) -> Undone | Left[Action] | None:
+    now, after = read_subject_state(registry, action.subject), state.after[action.step]
+    is_mode = isinstance(action, SetMode)
+    if (now.mode if is_mode else now.config) == action.previous:
         return None  # already reset by the plan's own last step
-    if now.config != state.after[action.step].config:
-        return Left(action=action, why=f"somebody changed the configuration of {action.subject} since")
-    restore_config(registry, action.subject, action.previous)
-    return Undone(action=action, what="compatibility put back")
-
-
-def _unset_mode(action: SetMode, state: RepairState, registry: Registry) -> Undone | Left[Action] | None:
-    now = read_subject_state(registry, action.subject)
-    if now.mode == action.previous:
-        return None  # already reset by the plan's own step
     went_along = now.mode is None and not now.versions  # with the last version, permanently deleted right before
-    if now.mode != state.after[action.step].mode and not went_along:
-        return Left(action=action, why=f"somebody changed the mode of {action.subject} since")
-    restore_mode(registry, action.subject, action.previous)
-    return Undone(action=action, what="mode put back")
+    is_as_left = now.mode == after.mode or went_along if is_mode else now.config == after.config
+    if not is_as_left:
+        setting = "mode" if is_mode else "configuration"
+        return Left(action=action, why=f"somebody changed the {setting} of {action.subject} since")
+    if isinstance(action, SetMode):
+        restore_mode(registry, action.subject, action.previous)
+    else:
+        restore_config(registry, action.subject, action.previous)
+    return Undone(action=action, what=f"{'mode' if is_mode else 'compatibility'} put back")

@@ -62,9 +62,8 @@ def still_relaxed(state: RepairState, registry: ReadableRegistry, journal_path: 
 def _by_hand(action: SetCompatibility | SetMode, place: str) -> str:
     if action.previous is None:
         return f"DELETE /{place}"
-    if isinstance(action, SetCompatibility):
-        return f"PUT /{place} with {json.dumps(restored_fields(action.previous), ensure_ascii=False)}"
-    return f"PUT /{place} with {json.dumps({'mode': action.previous})}"
+    body = restored_fields(action.previous) if isinstance(action, SetCompatibility) else {"mode": action.previous}
+    return f"PUT /{place} with {json.dumps(body, ensure_ascii=False)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Final
 
 from srfix.recovery.facts.stores import RoleFacts
@@ -63,19 +64,16 @@ def foresee_id(
     answer = _look_up(registry, known_under, schema)
     current, is_gone = _current(registry, schema_id, known_under)
     holder = answer if current is None else current
+    unknown = partial(ForeseenId, schema_id=None, holder=holder)
     if holder is not None and holder.metadata:
-        return ForeseenId(
-            schema_id=None,
-            holder=holder,
+        return unknown(
             reason=f"schema id {schema_id} has metadata ({holder.subject} version {holder.version}). To the "
             "registry, the same text without this metadata is another schema",
         )
     if in_force.get("normalize") is True:
         after = after_normalizing(schema)
         if after is not AfterNormalizing.SAME:
-            return ForeseenId(
-                schema_id=None,
-                holder=holder,
+            return unknown(
                 reason="normalize=true is in force there, so the registry rewrites the text",
                 any_id=after is AfterNormalizing.FOUND,
                 is_lost=after is AfterNormalizing.LOST,
@@ -85,9 +83,7 @@ def foresee_id(
     if holder is not None and schema.text != holder.schema.text:
         version = _look_up(registry, holder.subject, schema)
         if version is None:
-            return ForeseenId(
-                schema_id=None,
-                holder=holder,
+            return unknown(
                 reason="this registry stores texts as they were sent. The failing reader asks for schema id "
                 f"{schema_id} with another text, which is another schema to the registry",
                 any_id=True,
