@@ -63,7 +63,7 @@ def _by_hand(action: SetCompatibility | SetMode, place: str) -> str:
     if action.previous is None:
         return f"DELETE /{place}"
     body = restored_fields(action.previous) if isinstance(action, SetCompatibility) else {"mode": action.previous}
-    return f"PUT /{place} with {json.dumps(body, ensure_ascii=False)}"
+    return f"PUT /{place} with {json.dumps(body, ensure_ascii=isinstance(action, SetMode))}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -94,12 +94,7 @@ def make_plan(
         actions=actions,
         expects={**plan.expects, **{deletion.finding.subject: deletion.state for deletion in going}},
         price=(*plan.price, *(deletion.price for deletion in going)),
-        omissions=(
-            *omissions,
-            *_undecided(examination),
-            *_beyond_repair(examination, needed),
-            *_unseen(examination, plan.expects),
-        ),
+        omissions=(*omissions, *_left_to_others(examination, needed, plan.expects)),
         passed_over=tuple(dict.fromkeys(decision.why for decision in decided if isinstance(decision, PassedOver))),
         playbook=tuple(playbook(applications)),
         applications=applications,
@@ -148,8 +143,12 @@ def plan_of(
     )
 
 
-def _undecided(examination: Examination) -> Iterator[Omission]:
-    for finding in examination.diagnosis.findings:
+def _left_to_others(
+    examination: Examination, needed: Iterable[SubjectRepair], planned_subjects: Collection[Subject]
+) -> Iterator[Omission]:
+    """Stores with an undecided source, faults that no plan repairs, and what could hide a finding of other subjects."""
+    diagnosis, planned = examination.diagnosis, stores_of(needed)
+    for finding in diagnosis.findings:
         is_of_store = BY_CODE[finding.code].find_of_application is None
         if finding.source is None and finding.severity is not Severity.NOTE and is_of_store:
             yield Omission(
@@ -160,11 +159,7 @@ def _undecided(examination: Examination) -> Iterator[Omission]:
                     "--source, and plan again"
                 ),
             )
-
-
-def _beyond_repair(examination: Examination, needed: Iterable[SubjectRepair]) -> Iterator[Omission]:
-    planned = stores_of(needed)
-    for finding in examination.diagnosis.findings:
+    for finding in diagnosis.findings:
         if (finding.application, finding.store) in planned or finding.source is None:
             continue
         if finding.severity is Severity.BROKEN and not finding.repairable:
@@ -173,12 +168,8 @@ def _beyond_repair(examination: Examination, needed: Iterable[SubjectRepair]) ->
                 reason=f"store {finding.store} of application {finding.application} is broken ({finding.code}), which no plan "
                 "repairs; srfix diagnose says what to do",
             )
-
-
-def _unseen(examination: Examination, planned: Collection[Subject]) -> Iterator[Omission]:
-    """Things that could hide a finding of subjects outside the plan: a repair of other subjects says nothing of these."""
-    for skipped in dict.fromkeys(s for s in examination.diagnosis.skipped if s.could_hide and s.subjects):
-        if not any(subject in planned for subject in skipped.subjects):
+    for skipped in dict.fromkeys(s for s in diagnosis.skipped if s.could_hide and s.subjects):
+        if not any(subject in planned_subjects for subject in skipped.subjects):
             reason = f"{skipped.what}; srfix diagnose says why and what to do"
             yield Omission(subject=skipped.subjects[0], reason=reason, is_unseen=True)
 

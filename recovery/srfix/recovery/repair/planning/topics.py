@@ -51,7 +51,7 @@ def make_topic_plan(
     cost = cost_within(plan.actions, survey, version_limit, less="--only-live or --role")
     return replace(
         plan,
-        omissions=(*omissions, *_beyond_repair(topic_check), *_unseen(topic_check)),
+        omissions=(*omissions, *_left_to_others(topic_check)),
         passed_over=tuple(dict.fromkeys(decision.why for decision in decided if isinstance(decision, PassedOver))),
         playbook=tuple(_playbook(topic_check)) if needed else (),
         cost=cost if needed else None,
@@ -121,7 +121,7 @@ def _next_ones(finding: TopicFinding, survey: Survey, known_ids: Collection[Sche
     return {membership.schema_id: membership for membership in memberships if membership.is_missing}
 
 
-def _beyond_repair(topic_check: TopicCheck) -> Iterator[Omission]:
+def _left_to_others(topic_check: TopicCheck) -> Iterator[Omission]:
     for finding in topic_check.findings:
         if finding.severity is not Severity.NOTE and not finding.repairable:
             yield Omission(
@@ -129,9 +129,6 @@ def _beyond_repair(topic_check: TopicCheck) -> Iterator[Omission]:
                 reason=f"{finding.role.value}s of topic {finding.topic} cannot be read ({finding.code}), which no plan "
                 "repairs; srfix check says what to do",
             )
-
-
-def _unseen(topic_check: TopicCheck) -> Iterator[Omission]:
     for skipped in topic_check.skipped:
         if skipped.could_hide:
             yield Omission(
