@@ -65,19 +65,15 @@ def verify_topic_plan(
 ) -> Iterator[TopicCheck]:
     """An observation of each partition to which the plan writes, by the journal and the file of records, if any."""
     work = plan.work
+    why: str | None = None
     if applied is not None and applied.rolled_back:
-        yield TopicCheck(outcome=TopicOutcome.FAILS, what="the journal says that the plan was rolled back")
-        return
-    count = look.topics().get(work.topic)
-    if count is None:
-        what = (
-            f"this user cannot see a topic {work.topic}: the plan was not applied yet, or the topic was deleted since"
-        )
-        yield TopicCheck(outcome=TopicOutcome.FAILS, what=what)
-        return
-    if count != len(work.partitions):
-        what = f"{work.topic} has {count} partitions and not {len(work.partitions)}: it was recreated"
-        yield TopicCheck(outcome=TopicOutcome.FAILS, what=what)
+        why = "the journal says that the plan was rolled back"
+    elif (count := look.topics().get(work.topic)) is None:
+        why = f"this user cannot see a topic {work.topic}: the plan was not applied yet, or the topic was deleted since"
+    elif count != len(work.partitions):
+        why = f"{work.topic} has {count} partitions and not {len(work.partitions)}: it was recreated"
+    if why is not None:
+        yield TopicCheck(outcome=TopicOutcome.FAILS, what=why)
         return
     yield from _configs(work, look)
     match work:
