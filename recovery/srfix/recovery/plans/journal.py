@@ -200,9 +200,6 @@ class JournalFiles(Generic[PlanT, StateT]):
         except OSError:
             return False
 
-    def begin(self, journal: Journal, plan: PlanT, **more: Json) -> None:
-        journal.begun(self.schema, plan.digest, self.plans.document(plan), **more)
-
     def replay(self, path: Path, content: bytes) -> StateT:
         """The events in whole lines, each with its line end."""
         lines = chained_documents(path, content)

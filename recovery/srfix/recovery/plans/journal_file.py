@@ -86,15 +86,19 @@ def open_journal(
     """
     stream, is_ours = _open_locked(path, create=create)
     aside = None
-    with _disk_errors(path), _closing_on_error(stream):
-        if is_ours:
-            _sync_directory(path.parent)
-        content = _content(stream)
-        if create and b"\n" not in content and is_cut_first_line(content):
-            aside = set_aside(path)
-            stream.close()
-            stream, is_ours = _open_locked(path, create=True)
+    try:
+        with _disk_errors(path):
+            if is_ours:
+                _sync_directory(path.parent)
             content = _content(stream)
+            if create and b"\n" not in content and is_cut_first_line(content):
+                aside = set_aside(path)
+                stream.close()
+                stream, is_ours = _open_locked(path, create=True)
+                content = _content(stream)
+    except BaseException:
+        stream.close()
+        raise
     with stream:
         state = recognised(path, content, replayed)
         journal = Journal(path, stream, clock, content[: content.rfind(b"\n") + 1])
@@ -118,15 +122,6 @@ def _content(stream: FileIO) -> bytes:
         raise OSError(errno.EFBIG, "it is longer than any journal that srfix reads")
     stream.seek(0)
     return stream.read()
-
-
-@contextmanager
-def _closing_on_error(stream: FileIO) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        stream.close()
-        raise
 
 
 _FLAGS = os.O_RDWR | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)

@@ -130,7 +130,8 @@ class CarryingOut(ABC, Generic[PlanT, StateT, StepT, EventT]):
             in_flight = self.state.in_flight
             event = self.compare()
             if self.is_new:
-                self.journals.begin(self.journal, self.plan, **self.first_line())
+                document = self.journals.plans.document(self.plan)
+                self.journal.begun(self.journals.schema, self.plan.digest, document, **self.first_line())
             if self.part is not self.plan:
                 self.journal.write("only", steps=[step.step for step in self.part.actions])
             for step in self.part.actions:
