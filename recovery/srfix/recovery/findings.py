@@ -122,14 +122,44 @@ class Finding:
     considered: tuple[Considered, ...] = ()
     """If `source` is not decided, the hypotheses that are left, likeliest first."""
     other_splits: tuple[str, ...] = ()
-    """Other stores that the subject's name allows, as `application/store`: it may be split at another place."""
+    """Other stores that the subject's name allows, as `application/store`: the application's name may end at another
+    place.
+    """
     mirrors: tuple[Subject, ...] = ()
     """The same subject in other contexts, at fault as well."""
     notes: tuple[Finding, ...] = ()
     """Notes on its repair (SRF012): what the registry would refuse, and what an interrupted repair left."""
 
     def _repr_html_(self) -> str:
-        return _finding_html(self)
+        return "".join(
+            (
+                heading(f"{self.code}: {self.severity.value}"),
+                pairs(
+                    (
+                        ("application", self.application),
+                        ("store", self.store),
+                        (f"subject ({self.role.value}s)", self.subject),
+                        ("source", "not decided" if self.source is None else self.source.topic),
+                        ("repairable", "yes" if self.repairable else "no"),
+                    )
+                ),
+                paragraph(self.explanation),
+                table(
+                    ("schema id", "live keys", "records", "partitions"),
+                    (
+                        (
+                            f"{fault.schema_id}",
+                            "not restored" if fault.live_keys is None else fault.live_keys,
+                            f"{fault.records}{' or more' if fault.is_partial else ''}",
+                            ", ".join(str(place.partition) for place in fault.partitions),
+                        )
+                        for fault in self.schema_ids
+                    ),
+                ),
+                paragraph(self.next),
+                *(paragraph(f"About the repair ({note.code}): {note.explanation} {note.next}") for note in self.notes),
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +209,38 @@ class Diagnosis:
     """What a person has acknowledged; it does not change the outcome."""
 
     def _repr_html_(self) -> str:
-        return _diagnosis_html(self)
+        if self.is_inconclusive:
+            verdict = "Nothing was found, but something that could hide a finding was not looked at."
+        elif self.findings:
+            verdict = f"{counted(len(self.findings), 'finding')}, worst first."
+        else:
+            verdict = "Nothing was found."
+        return "".join(
+            (
+                heading("Diagnosis"),
+                paragraph(verdict),
+                table(
+                    ("code", "severity", "application", "store", "subject", "source", "repairable", "on its repair"),
+                    (
+                        (
+                            finding.code,
+                            finding.severity.value,
+                            finding.application,
+                            finding.store,
+                            finding.subject,
+                            "not decided" if finding.source is None else finding.source.topic,
+                            "yes" if finding.repairable else "no",
+                            ", ".join(note.code for note in finding.notes),
+                        )
+                        for finding in self.findings
+                    ),
+                ),
+                table(
+                    ("not looked at", "why", "could hide a finding"),
+                    ((left.what, left.reason, "yes" if left.could_hide else "no") for left in self.not_looked_at),
+                ),
+            )
+        )
 
     @property
     def not_looked_at(self) -> tuple[Skipped, ...]:
@@ -221,70 +282,3 @@ def evidence_order(evidence: Evidence) -> tuple[bool, int, str, str, str]:
 
 
 _WEIGHT = {weight: rank for rank, weight in enumerate(Weight)}
-
-
-def _finding_html(finding: Finding) -> str:
-    return "".join(
-        (
-            heading(f"{finding.code}: {finding.severity.value}"),
-            pairs(
-                (
-                    ("application", finding.application),
-                    ("store", finding.store),
-                    (f"subject ({finding.role.value}s)", finding.subject),
-                    ("source", "not decided" if finding.source is None else finding.source.topic),
-                    ("repairable", "yes" if finding.repairable else "no"),
-                )
-            ),
-            paragraph(finding.explanation),
-            table(
-                ("schema id", "live keys", "records", "partitions"),
-                (
-                    (
-                        f"{fault.schema_id}",
-                        "not restored" if fault.live_keys is None else fault.live_keys,
-                        f"{fault.records}{' or more' if fault.is_partial else ''}",
-                        ", ".join(str(place.partition) for place in fault.partitions),
-                    )
-                    for fault in finding.schema_ids
-                ),
-            ),
-            paragraph(finding.next),
-            *(paragraph(f"About the repair ({note.code}): {note.explanation} {note.next}") for note in finding.notes),
-        )
-    )
-
-
-def _diagnosis_html(diagnosis: Diagnosis) -> str:
-    if diagnosis.is_inconclusive:
-        verdict = "Nothing was found, but something that could hide a finding was not looked at."
-    elif diagnosis.findings:
-        verdict = f"{counted(len(diagnosis.findings), 'finding')}, worst first."
-    else:
-        verdict = "Nothing was found."
-    return "".join(
-        (
-            heading("Diagnosis"),
-            paragraph(verdict),
-            table(
-                ("code", "severity", "application", "store", "subject", "source", "repairable", "on its repair"),
-                (
-                    (
-                        finding.code,
-                        finding.severity.value,
-                        finding.application,
-                        finding.store,
-                        finding.subject,
-                        "not decided" if finding.source is None else finding.source.topic,
-                        "yes" if finding.repairable else "no",
-                        ", ".join(note.code for note in finding.notes),
-                    )
-                    for finding in diagnosis.findings
-                ),
-            ),
-            table(
-                ("not looked at", "why", "could hide a finding"),
-                ((left.what, left.reason, "yes" if left.could_hide else "no") for left in diagnosis.not_looked_at),
-            ),
-        )
-    )

@@ -8,7 +8,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final, cast
 
-import msgspec
 from msgspec import UNSET, Struct, UnsetType, convert, field
 
 from srfix.recovery.actions.actions import Action, Register
@@ -99,7 +98,33 @@ class Plan:
     """What it costs the registry; None in plans of earlier versions, which did not count it."""
 
     def _repr_html_(self) -> str:
-        return _plan_html(self)
+        steps = ((action.subject, describe(action)) for action in self.actions)
+        return "".join(
+            (
+                heading("Plan of a repair"),
+                pairs((("registry", self.registry), ("made", self.created_at), ("digest", self.digest))),
+                table(
+                    ("code", "application", "store", "subject", "source", "schema ids"),
+                    (
+                        (
+                            finding.code,
+                            finding.application or "",
+                            finding.store or "",
+                            finding.subject,
+                            finding.source_topic,
+                            ", ".join(map(str, finding.schema_ids)),
+                        )
+                        for finding in self.findings
+                    ),
+                ),
+                table(
+                    ("step", "subject", "what is written"),
+                    ((number, *step) for number, step in enumerate(steps, start=1)),
+                )
+                or paragraph("It writes nothing."),
+                table(("left missing under", "why"), ((left.subject, left.reason) for left in self.omissions)),
+            )
+        )
 
     @property
     def digest(self) -> str:
@@ -283,36 +308,7 @@ REPAIR_PLANS: Final = PlanFiles(
 )
 
 
-def _plan_html(plan: Plan) -> str:
-    steps = ((action.subject, describe(action)) for action in plan.actions)
-    return "".join(
-        (
-            heading("Plan of a repair"),
-            pairs((("registry", plan.registry), ("made", plan.created_at), ("digest", plan.digest))),
-            table(
-                ("code", "application", "store", "subject", "source", "schema ids"),
-                (
-                    (
-                        finding.code,
-                        finding.application or "",
-                        finding.store or "",
-                        finding.subject,
-                        finding.source_topic,
-                        ", ".join(map(str, finding.schema_ids)),
-                    )
-                    for finding in plan.findings
-                ),
-            ),
-            table(
-                ("step", "subject", "what is written"), ((number, *step) for number, step in enumerate(steps, start=1))
-            )
-            or paragraph("It writes nothing."),
-            table(("left missing under", "why"), ((left.subject, left.reason) for left in plan.omissions)),
-        )
-    )
-
-
-class Cost(msgspec.Struct, frozen=True, kw_only=True):
+class Cost(Struct, frozen=True, kw_only=True):
     """What a plan costs a registry."""
 
     writes: Count
@@ -321,9 +317,9 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
     """Versions that are registered. Soft-deleted ones count too: a registry's limit of schemas counts them (ksql#7690)."""
     new_ids: Count
     """How many new ids the registry may give at most; all other ids exist already."""
-    held: int | None = msgspec.field(name="versions_held", default=None)
+    held: int | None = field(name="versions_held", default=None)
     """Versions in the whole registry at the time of the plan, soft-deleted ones too; None if they were not counted."""
-    limit: int | None = msgspec.field(name="version_limit", default=None)
+    limit: int | None = field(name="version_limit", default=None)
     """The registry's limit, as the person gave it; None if nobody gave it."""
 
     @property

@@ -77,13 +77,8 @@ class Release:
     @property
     def has_process_metadata(self) -> bool:
         """True if it keeps a process id in `kafka-streams-process-metadata`."""
-        if self.minor_line in _METADATA_PATCHES:
-            return self.patch >= _METADATA_PATCHES[self.minor_line]
-        return self >= Release(2, 8)
-
-    @property
-    def minor_line(self) -> tuple[int, int]:
-        return self.major, self.minor
+        first_patch = _METADATA_PATCHES.get((self.major, self.minor))
+        return self >= Release(2, 8) if first_patch is None else self.patch >= first_patch
 
     def offset_meaning(self, *, is_global: bool) -> OffsetMeaning:
         if is_global or self < Release(2, 6):
