@@ -173,17 +173,11 @@ class TopicPlan:
     def rows(self) -> int:
         return sum(part.rows for part in self.work.partitions)
 
-    def rows_of(self, partition: int) -> PartitionRows:
-        for part in self.work.partitions:
-            if part.partition == partition:
-                return part
-        raise KeyError(partition)
-
 
 def describe(plan: TopicPlan, step: TopicStep) -> str:
     if step.partition is None:
         return f"create the topic {plan.work.topic} with {len(plan.work.partitions)} partitions"
-    rows = plan.rows_of(step.partition)
+    rows = plan.work.partitions[step.partition]
     what = "rows" if step.kind == FILL_PARTITION else "tombstones"
     what = what.removesuffix("s") if rows.rows == 1 else what
     return f"write {rows.rows:,} {what} to {plan.work.topic}[{step.partition}]"
