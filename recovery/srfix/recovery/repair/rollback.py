@@ -188,10 +188,8 @@ def _unregister(action: Register, state: RepairState, registry: Registry, journa
         if now.version_of(action.schema_id) is not None:
             return Left(
                 action=action,
-                why=(
-                    "since then, somebody, or the rollback of another plan, has registered schema id "
-                    f"{action.schema_id} under {action.subject} again; that version does not belong to this repair"
-                ),
+                why="since then, somebody, or the rollback of another plan, has registered schema id "
+                f"{action.schema_id} under {action.subject} again; that version does not belong to this repair",
             )
         put_back = _put_back_what_went_along(before, now, registry)
         return Undone(
@@ -266,10 +264,8 @@ def _undelete(action: DeleteVersion, before: SubjectState, registry: Registry) -
                 registry.delete_version(action.subject, version.version, permanent=True)
         return Left(
             action=action,
-            why=(
-                f"the new registration got schema id {schema_id} instead of {action.schema_id}, so srfix deleted it "
-                f"again; the schema of id {action.schema_id} can still be read by its id"
-            ),
+            why=f"the new registration got schema id {schema_id} instead of {action.schema_id}, so srfix deleted it "
+            f"again; the schema of id {action.schema_id} can still be read by its id",
         )
     return Undone(action=action, what=f"schema id {action.schema_id} registered again")
 

@@ -153,11 +153,9 @@ def _left_to_others(
         if finding.source is None and finding.severity is not Severity.NOTE and is_of_store:
             yield Omission(
                 subject=finding.subject,
-                reason=(
-                    f"store {finding.store} of application {finding.application} lacks schema ids. srfix does not "
-                    "know which ids, because the store's source topic is not decided. Name the topic with "
-                    "--source, and plan again"
-                ),
+                reason=f"store {finding.store} of application {finding.application} lacks schema ids. srfix does not "
+                "know which ids, because the store's source topic is not decided. Name the topic with "
+                "--source, and plan again",
             )
     for finding in diagnosis.findings:
         if (finding.application, finding.store) in planned or finding.source is None:

@@ -95,10 +95,8 @@ def _decide(
     if final:
         yield Omission(
             subject=role.subject,
-            reason=(
-                f"the registry accepts no registration under {role.subject} ({_by_reason(final)}). Ask the "
-                "registry's owner to change this, then plan again"
-            ),
+            reason=f"the registry accepts no registration under {role.subject} ({_by_reason(final)}). Ask the "
+            "registry's owner to change this, then plan again",
             schema_ids=tuple(sorted(final)),
         )
     rest = tuple(membership for membership in missing if membership.schema_id not in final)

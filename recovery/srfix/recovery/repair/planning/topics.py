@@ -69,11 +69,9 @@ def _wants(
             yield PassedOver(
                 code=srf020.CODE,
                 subject=finding.subject,
-                why=(
-                    f"Topic {finding.topic} carries schema ids that {finding.subject} lacks, which is a note "
-                    f"({srf020.CODE}): the topic's reader does not need these ids now. To register them "
-                    f"nevertheless: {plan}."
-                ),
+                why=f"Topic {finding.topic} carries schema ids that {finding.subject} lacks, which is a note "
+                f"({srf020.CODE}): the topic's reader does not need these ids now. To register them "
+                f"nevertheless: {plan}.",
             )
             continue
         yield _want(topic_check, finding, survey, width)

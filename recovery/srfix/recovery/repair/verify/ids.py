@@ -170,11 +170,9 @@ def deleted(actions: Iterable[DeleteVersion], registry: ReadableRegistry) -> Ite
             yield Problem(
                 subject=action.subject,
                 schema_id=action.schema_id,
-                what=(
-                    f"schema id {action.schema_id} is live here (version {live[-1]}); the plan soft-deletes it. "
-                    "Finish the plan with srfix apply. If an application registered the version again, that "
-                    "application is not gone"
-                ),
+                what=f"schema id {action.schema_id} is live here (version {live[-1]}); the plan soft-deletes it. "
+                "Finish the plan with srfix apply. If an application registered the version again, that "
+                "application is not gone",
             )
         try:
             schema_behind(registry, action.schema_id, registry.context_of(action.subject))

@@ -64,10 +64,8 @@ def rows_read(
         if live.record is None:
             yield NotLookedAt(
                 subject=finding.subject,
-                what=(
-                    f"{where}: compaction has removed this record since srfix counted it, so srfix read no row "
-                    "there. Verify again"
-                ),
+                what=f"{where}: compaction has removed this record since srfix counted it, so srfix read no row "
+                "there. Verify again",
             )
             continue
         ids_read.add(schema_id)
@@ -145,11 +143,9 @@ def _nothing_seen(
         if committed is not None and committed > partition.end_offset:
             yield NotLookedAt(
                 subject=finding.subject,
-                what=(
-                    f"topic {topic} partition {partition.partition} up to offset {committed}, which "
-                    f"{finding.application} has committed: the log ends at {partition.end_offset}. The topic was "
-                    "deleted and created again, or this is another cluster (--bootstrap-servers)"
-                ),
+                what=f"topic {topic} partition {partition.partition} up to offset {committed}, which "
+                f"{finding.application} has committed: the log ends at {partition.end_offset}. The topic was "
+                "deleted and created again, or this is another cluster (--bootstrap-servers)",
             )
 
 
@@ -218,12 +214,10 @@ def keys_missed(finding: PlannedFinding, keys: KeyRole, survey: Survey) -> Itera
         missed = "those under another one" if len(missed_keys.topic_ids) > 1 else "them"
         yield Problem(
             subject=subject,
-            what=(
-                f"store {store.name} looks up keys under {written}, but the live keys of topic "
-                f"{finding.source_topic} carry schema id {listed(missed_keys.topic_ids)}. The store's rows can be read, "
-                f"but a look-up by key misses {missed} without an error, and the next update of a key makes a "
-                "second row. No registration repairs this (`srfix explain SRF005`)"
-            ),
+            what=f"store {store.name} looks up keys under {written}, but the live keys of topic "
+            f"{finding.source_topic} carry schema id {listed(missed_keys.topic_ids)}. The store's rows can be read, "
+            f"but a look-up by key misses {missed} without an error, and the next update of a key makes a "
+            "second row. No registration repairs this (`srfix explain SRF005`)",
             keys_miss=True,
         )
 
@@ -275,10 +269,8 @@ def next_put(
         why = f" ({'; '.join(check.messages)})" if check.messages else ""
         yield Problem(
             subject=finding.subject,
-            what=(
-                f"{put} registers {schema_there} under this subject, and the registry refuses that with 409{why}. The "
-                "store's rows can be read, but the stream thread dies at the "
-                "first row that it writes (srfix explain SRF016). Do not start the application on Kafka Streams "
-                "2.7 or later before this is repaired"
-            ),
+            what=f"{put} registers {schema_there} under this subject, and the registry refuses that with 409{why}. The "
+            "store's rows can be read, but the stream thread dies at the "
+            "first row that it writes (srfix explain SRF016). Do not start the application on Kafka Streams "
+            "2.7 or later before this is repaired",
         )

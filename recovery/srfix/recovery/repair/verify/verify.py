@@ -267,31 +267,25 @@ def _standing(expected: SubjectState, registry: Registry) -> Iterator[Event]:
     if gone:
         yield NotLookedAt(
             subject=subject,
-            what=(
-                f"the rows of the store with schema id {listed(gone)}. This id was registered here when the plan "
-                "was made, and is missing now. Is this the plan's registry (--registry)? If the id was deleted for "
-                "good, the store's own rows with this id cannot be read"
-            ),
+            what=f"the rows of the store with schema id {listed(gone)}. This id was registered here when the plan "
+            "was made, and is missing now. Is this the plan's registry (--registry)? If the id was deleted for "
+            "good, the store's own rows with this id cannot be read",
         )
     if subject_state.config == expected.config:
         yield Confirmed(subject=subject, what="its configuration is what it was before the repair")
     else:
         yield Problem(
             subject=subject,
-            what=(
-                f"its configuration is {_config_in_words(subject_state.config)}; before the repair it was "
-                f"{_config_in_words(expected.config)}. "
-                "Finish the repair with srfix apply, or reset the configuration by hand"
-            ),
+            what=f"its configuration is {_config_in_words(subject_state.config)}; before the repair it was "
+            f"{_config_in_words(expected.config)}. "
+            "Finish the repair with srfix apply, or reset the configuration by hand",
         )
     if subject_state.mode != expected.mode:
         yield Problem(
             subject=subject,
-            what=(
-                f"its mode is {subject_state.mode or 'none of its own'}; before the repair it was "
-                f"{expected.mode or 'none of its own'}. Finish the repair with srfix apply, or reset the mode by "
-                "hand"
-            ),
+            what=f"its mode is {subject_state.mode or 'none of its own'}; before the repair it was "
+            f"{expected.mode or 'none of its own'}. Finish the repair with srfix apply, or reset the mode by "
+            "hand",
         )
 
 
