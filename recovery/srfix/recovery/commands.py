@@ -128,7 +128,6 @@ class GivenOption:
     name: str
     """In the spelling of the command line: `--source`, `-X`."""
     value: str | None = None
-    """None for a flag."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +135,6 @@ class CommandLine:
     """The options given on the command line. Those of the environment and the file hold for the next command too."""
 
     options: tuple[GivenOption, ...] = ()
-    """The options to repeat, without those that hold a secret."""
     withheld: tuple[GivenOption, ...] = ()
     """The options that hold a secret in plain text, without the secret: the value is the name of the property, or None."""
 
@@ -167,7 +165,6 @@ class CommandLine:
         return f"{text} ({left_out})" if left_out else text
 
     def plan_and_apply(self, *options: str, reads: str = "the plan") -> str:
-        """The commands that plan a repair and carry it out, in a clause, with what is read between the two."""
         return f"{self.quoted('plan', *options, '-o', 'plan.json')}, read {reads}, then {self.quoted('apply', 'plan.json')}"
 
     def left_out(self, *commands: str) -> str:

@@ -23,8 +23,6 @@ class Weight(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """One reason to believe, or not to believe, that a store of an application restores from a topic."""
-
     kind: str
     """The kind of evidence; `evidence.rules` lists the kinds."""
     topic: Topic | None
@@ -32,7 +30,6 @@ class Evidence:
     weight: Weight
     detail: str
     against: bool = False
-    """True if it speaks against the topic, or the application."""
     application: str | None = None
     """The application that it is about; None if it is about the topic for any application."""
 
@@ -46,7 +43,6 @@ class Considered:
     application: str
     store: str
     topic: Topic | None
-    """The topic; None if no evidence points to a topic."""
     is_gone: bool
     evidence: tuple[Evidence, ...]
 
@@ -65,7 +61,6 @@ class Observation:
 class Source:
     topic: Topic
     subject: Subject
-    """Its subject for the role, by TopicNameStrategy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,14 +76,11 @@ class PartitionAtFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdAtFault:
-    """A schema id that the reader will not accept, and where it is."""
-
     schema_id: SchemaId
     live_keys: int | None = None
     """Sum over the partitions; None if nothing is restored in any of them, or no record carries it."""
     records: int = 0
     partitions: tuple[PartitionAtFault, ...] = ()
-    """By ascending number."""
     is_partial: bool = False
     """True if the topic was not read to its end: all numbers cover only the records that were read."""
 
@@ -181,7 +173,6 @@ class Ignored:
     subjects: tuple[Subject, ...]
     pattern: str
     what: str
-    """The finding's code and store, or the thing that was not looked at."""
     severity: Severity | None
 
 

@@ -29,7 +29,6 @@ _ORDER = tuple(Certainty)
 
 
 def weakest(certainties: Iterable[Certainty]) -> Certainty:
-    """The least certain of several things that must all hold."""
     return max(certainties, key=_ORDER.index, default=Certainty.CERTAIN)
 
 
@@ -45,15 +44,12 @@ class Moment(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foretold:
-    """One thing that will, or may, go wrong, or that is worth knowing before it happens."""
-
     code: str | None
     """As in the catalogue; None if the catalogue has no code for it."""
     severity: Severity
     certainty: Certainty
     moment: Moment
     application: str = ""
-    """Empty if it concerns a subject and no application."""
     store: str = ""
     role: Role
     subject: Subject

@@ -41,11 +41,9 @@ class InternalTopic:
     topic: Topic
     kind: InternalTopicKind
     application: str
-    """The `application.id` (or other prefix) for which the name was parsed."""
     name: str
     """The part between application and suffix; for an unnamed join and a pseudo-topic, all after the application."""
     store: str | None
-    """The state store, for a `CHANGELOG`; None for the other kinds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +128,6 @@ _KSQLDB_QUERIES: Final = tuple(
 
 
 def recognise(topic: str) -> InternalTopicKind | None:
-    """The kind of an internal-looking name, whatever the application; None if it does not look internal."""
     first = topic.find("-", 1)
     return None if first < 0 else _kind_behind_prefix(topic, first)
 

@@ -29,7 +29,6 @@ class SourceNode:
     topics: tuple[Topic, ...]
     """Its topics, as printed: internal ones without their prefix. Empty if it has a pattern."""
     pattern: str | None = None
-    """The regular expression that it subscribes to; None if it names its topics."""
     successors: tuple[str, ...] = ()
 
 
@@ -56,8 +55,6 @@ Node: TypeAlias = SourceNode | Processor | Sink
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subtopology:
-    """A group of connected nodes: a task is one sub-topology for one partition."""
-
     number: int
     is_global: bool = False
     nodes: tuple[Node, ...] = ()

@@ -29,7 +29,6 @@ class TopicConfigs:
 
     @property
     def is_compacted(self) -> bool | None:
-        """True if `cleanup.policy` has `compact` in it; None if that is not known."""
         policy = None if self.values is None else self.values.get("cleanup.policy")
         return None if policy is None else "compact" in policy.split(",")
 

@@ -179,7 +179,6 @@ class _Reader:
         return int(struct.unpack(f">{form}", self.take(struct.calcsize(f">{form}")))[0])
 
     def count(self) -> int:
-        """How many items follow; each needs at least one byte."""
         count = self.number("i")
         if not 0 <= count <= len(self._stored) - self._at:
             raise FormatError(f"the data that Kafka Streams sends to its group is damaged: {count} items should follow")
@@ -203,8 +202,6 @@ class _Member(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamsMember:
-    """One thread of an instance."""
-
     client_id: str
     """The name that Kafka Streams gives its consumer: `<client.id>-StreamThread-<n>-consumer`."""
     address: str
@@ -218,7 +215,6 @@ class StreamsMember:
 class StreamsMembers:
     group: str
     members: tuple[StreamsMember, ...]
-    """Sorted by client id; empty if there is a problem."""
     problem: str | None
 
 

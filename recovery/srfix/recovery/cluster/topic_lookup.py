@@ -33,7 +33,6 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 
 
 def near_names(name: str, names: Iterable[str]) -> tuple[str, ...]:
-    """The names most like this one, best first: letter case does not count."""
     by_fold: dict[str, str] = {}
     for candidate in names:
         by_fold.setdefault(declared_name(candidate), candidate)

@@ -136,7 +136,6 @@ def _query(query: Mapping[str, Json], problems: list[str]) -> QueryDescription:
 
 
 def topology_in(text: str, *, origin: str, problems: list[str]) -> Topology | None:
-    """The topology in a text; if it is garbled, None, and a further problem."""
     try:
         return parse_topologies(text, origin=origin)[0]
     except TopologyError as error:
@@ -145,7 +144,6 @@ def topology_in(text: str, *, origin: str, problems: list[str]) -> Topology | No
 
 
 def _state(query: Mapping[str, Json]) -> str | None:
-    """The query's `state`, else the worst state of its hosts."""
     if (state := _text(query, "state")) is not None:
         return state
     hosts = query.get("ksqlHostQueryStatus")

@@ -50,9 +50,7 @@ class PlanFiles(Generic[PlanT]):
     schema: str
     """`srfix.plan/1` and the like; its family is the part before the slash."""
     what: str
-    """What such a plan is, for messages: `a plan of srfix`."""
     remedy: str
-    """A sentence that says what to do without such a plan."""
     document: Callable[[PlanT], dict[str, Json]]
     read: Callable[[dict[str, Json], str], PlanT]
     """The plan of an unedited document, with words for messages. Raises PlanError, or what an odd field raises."""

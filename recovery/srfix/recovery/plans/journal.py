@@ -91,7 +91,6 @@ class JournalState(ABC, Generic[StepT, BeforeT, AfterT]):
     before: dict[int, BeforeT] = field(default_factory=dict)
     after: dict[int, AfterT] = field(default_factory=dict)
     only: frozenset[int] | None = None
-    """The steps that the last run was asked for; None for all."""
     finished: bool = False
     stopped: bool = False
     """True if the last run said that it stopped: then it has done nothing that the journal does not contain."""
@@ -175,7 +174,6 @@ class JournalFiles(Generic[PlanT, StateT]):
     schema: str
     plans: PlanFiles[PlanT]
     state: Callable[[PlanT, Mapping[str, Json]], StateT]
-    """Reads a first line: its plan, and the whole line."""
     noun: str
     """The noun for what such a journal begins: `repair` or `plan`."""
     no_journal: str
@@ -192,7 +190,6 @@ class JournalFiles(Generic[PlanT, StateT]):
         return read_journal(path, self.replay)
 
     def is_at(self, path: Path) -> bool:
-        """True if the first line of a file calls it such a journal, of any version."""
         family = f'"schema": "{self.schema.partition("/")[0]}/'.encode()
         try:
             with open_file(path) as file:

@@ -128,7 +128,6 @@ _FLAGS = os.O_RDWR | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O
 
 
 def _open_locked(path: Path, *, create: bool) -> tuple[FileIO, bool]:
-    """The locked file, and whether this call created it: then nobody else has written to it."""
     while True:
         with _disk_errors(path):
             opened = _open(path, create=create)
@@ -260,7 +259,6 @@ def _sync_directory(directory: Path) -> None:
 
 
 def is_journal(path: Path) -> bool:
-    """True if the file begins like a journal, damaged or not."""
     try:
         with open_file(path) as file:
             return is_cut_first_line(file.read(1024))

@@ -102,11 +102,9 @@ class CarryingOut(ABC, Generic[PlanT, StateT, StepT, EventT]):
         """True if this error means that the first step had no effect."""
 
     def still_open(self) -> str:
-        """What a stopped run leaves open, in sentences, each with a blank after it."""
         return ""
 
     def _is_done_with(self, state: StateT, path: Path) -> bool:
-        """True if the journal belongs to a finished plan, so that this plan needs a new journal."""
         is_same = state.plan.digest == self.plan.digest
         if state.rolled_back or (state.finished and not state.rolling_back and not is_same):
             return True
@@ -229,7 +227,6 @@ class RollingBack(ABC, Generic[PlanT, StateT, StepT, UndoneT]):
         """:raises PlanError: if it cannot be undone now."""
 
     def settle(self) -> None:
-        """Records the step in flight as done, if it is done, before the rollback begins."""
         return
 
     @abstractmethod

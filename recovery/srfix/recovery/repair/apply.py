@@ -195,7 +195,6 @@ class _Repair(CarryingOut[Plan, RepairState, Action, RepairEvent]):
         return self.state.in_flight is not None and is_refusal(error)
 
     def has_left_nothing(self, error: SrfixError) -> bool:
-        """True if no step was begun, or the first was refused and has left no trace."""
         step = self.state.in_flight
         if step is None:
             return True
@@ -325,7 +324,6 @@ def part_of(plan: Plan, only: Collection[str]) -> Plan:
 
 
 def shared_subjects(plan: Plan, part: Plan) -> tuple[Subject, ...]:
-    """The subjects of a part of the plan that findings outside the part need, too, by name."""
     outside = {finding.subject for finding in plan.findings if finding not in part.findings}
     return tuple(sorted(outside.intersection(part.expects)))
 

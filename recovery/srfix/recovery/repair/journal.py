@@ -38,13 +38,11 @@ class RepairState(JournalState[Action, SubjectState, SubjectState]):
 
     plan: Plan
     ids_by_step: dict[int, SchemaId] = field(default_factory=dict)
-    """For each finished registration, the id that the registry gave."""
     expects: Mapping[Subject, SubjectState] | None = None
     """The state of each subject when the finished plan was continued; None if it was not continued."""
     settled: frozenset[int] = frozenset()
     """The steps from before the continuation: they stay done, but say nothing of the present state of the subjects."""
     undoing: set[int] = field(default_factory=set)
-    """The registrations whose version a rollback has begun to delete."""
 
     def reopen(self, steps: Collection[int], expects: Mapping[Subject, SubjectState]) -> None:
         for step in steps:
@@ -120,7 +118,6 @@ def read_plan_or_journal(path: Path) -> Plan:
 
 
 def journal_of(path: Path) -> Path:
-    """The journal beside a plan file; any other path is the journal itself."""
     return default_journal_path(path) if REPAIR_PLANS.is_at(path) else path
 
 

@@ -41,7 +41,6 @@ _NO_MODE = _NO_LEVEL
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Obstacle:
     what: str
-    """A sentence: what is missing, and whom to ask for it."""
 
 
 def preflight(plan: Plan, registry: Registry, journal_path: Path) -> Iterator[Obstacle]:

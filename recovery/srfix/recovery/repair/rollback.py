@@ -43,7 +43,6 @@ class Undone:
     action: Action
     what: str
     by_us: bool = True
-    """False if others had already undone it."""
 
 
 Event = Undone | Left[Action] | AlreadyRolledBack

@@ -190,7 +190,6 @@ def _lines(plan: Plan) -> Iterator[str]:
 
 
 def _pairs(actions: Sequence[Action]) -> dict[int, int | None]:
-    """The step of each change, and the step that takes it back; None if the plan does not take it back."""
     pairs: dict[int, int | None] = {}
     for at, action in enumerate(actions):
         if isinstance(action, SetCompatibility | SetMode):
@@ -201,7 +200,6 @@ def _pairs(actions: Sequence[Action]) -> dict[int, int | None]:
 
 
 def _putting_back(actions: Sequence[Action], pairs: Mapping[int, int | None]) -> Iterator[str]:
-    """For each change, a function that takes it back; and one function for all of them."""
     by_step = {action.step: action for action in actions}
     calls = []
     for step, restored_by in pairs.items():

@@ -69,9 +69,7 @@ def _by_hand(action: SetCompatibility | SetMode, place: str) -> str:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutBack:
     done: tuple[str, ...]
-    """The settings that were reset, in words: no capital, no full stop."""
     aside: Path | None
-    """The path of its journal, for a rollback; None if there was nothing to close."""
 
 
 def put_back(journal_path: Path, registry: Registry, *, clock: Callable[[], str] = now) -> PutBack:

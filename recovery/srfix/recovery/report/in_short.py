@@ -20,25 +20,18 @@ _MOST_IDS: Final = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdStanding:
-    """A schema id at fault, and whether the subjects that a reader may ask hold it."""
-
     fault: IdAtFault
     under_source: bool | None
-    """None if srfix did not ask."""
     under_phantom: bool | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreInShort:
-    """One finding that is no note, with the facts that a person needs to decide."""
-
     finding: Finding
     data: str | None
     """Whether the rows themselves are intact, as far as srfix looked; None if it does not know."""
     writes: int | None
-    """How many writes a repair needs; None if there is no repair, or none could be planned."""
     ids: tuple[IdStanding, ...] = ()
-    """The ids at fault, if the source is decided and they are few."""
 
     @property
     def certainty(self) -> str | None:
@@ -82,7 +75,6 @@ def in_short(examination: Examination, plan: Plan | None) -> InShort:
 
 
 def _standings(finding: Finding, facts: Sequence[StoreFacts]) -> Iterator[IdStanding]:
-    """The ids at fault under both subjects; empty if nothing is known of the store, or if there are many ids."""
     role = next(
         (
             store_facts.roles.get(finding.role)
@@ -126,7 +118,6 @@ def _data(finding: Finding, wrong: Iterable[Finding], facts: Sequence[StoreFacts
 
 
 def _intact(bodies: Bodies, *, is_partial: bool) -> str:
-    """How many rows were decoded; `is_partial` if the topic was not read to its end."""
     if not bodies.is_whole or is_partial:
         decoded = bodies.decoded
         rows = counted(decoded, "live row") if is_partial else f"{decoded:,} of {bodies.live_keys:,} live rows"

@@ -32,11 +32,9 @@ _INHERITED: Final = "(inherited)"
 
 
 Change: TypeAlias = tuple[Literal["+", "~", "-"], str]
-"""One line of a diff: an addition, a change or a removal."""
 
 
 def changes(plan: Plan) -> Iterator[tuple[Subject, tuple[Change, ...]]]:
-    """The writes subject by subject, in the order of the plan; many writes of one kind share one line."""
     by_subject: dict[Subject, list[Action]] = {}
     for action in plan.actions:
         by_subject.setdefault(action.subject, []).append(action)

@@ -42,8 +42,6 @@ class OffsetMeaning(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointEntry:
-    """The offset that a store has reached in one partition of the topic that it restores from."""
-
     topic: Topic
     partition: int
     offset: int | None
@@ -157,7 +155,6 @@ OFFSETS_COLUMN_FAMILY: Final = "offsets"
 """Its name (`RocksDBStore.OFFSETS_COLUMN_FAMILY_NAME`)."""
 
 Place: TypeAlias = tuple[str, int, int]
-"""Topic, partition and offset."""
 
 _INT: Final = struct.Struct(">i")
 _PAIR: Final = struct.Struct(">iq")

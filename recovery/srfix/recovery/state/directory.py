@@ -61,7 +61,6 @@ class Task:
     """As Streams prints it: `3_0`; `global`; with a named topology `<topology>__3_0`."""
     path: str
     subtopology: int | None
-    """The number of its sub-topology; None for the global stores."""
     partition: int | None
     topology: str | None = None
     """The named topology that it belongs to; None for the usual, unnamed one."""
@@ -121,7 +120,6 @@ class ApplicationState:
         return tuple(sorted({store.name for task in self.tasks for store in task.stores}))
 
     def prefix(self, task: Task) -> str:
-        """The first part of the names of the task's internal topics: the application.id, and a named topology."""
         return self.application if task.topology is None else f"{self.application}-{task.topology}"
 
     def changelog(self, task: Task, store: str) -> Topic:
@@ -178,7 +176,6 @@ class RestoreSource:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreOnDisk:
     prefix: str
-    """The application.id, followed by a named topology if there is one."""
     name: str
     kind: StoreKind
     tasks: tuple[str, ...]
@@ -188,7 +185,6 @@ class StoreOnDisk:
     sources: tuple[RestoreSource, ...]
     """The topics that it may restore from; empty if it has a changelog, or if nothing is written down."""
     is_silent: bool
-    """True if none of its tasks has a checkpoint or the store's own offsets."""
 
     @property
     def restores_from_nowhere(self) -> bool:

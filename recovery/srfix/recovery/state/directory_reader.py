@@ -48,12 +48,10 @@ _DEEPEST: Final = 4
 _CHECKPOINT: Final = ".checkpoint"
 _ROCKSDB_VERSION: Final = re.compile(rb"^\s*rocksdb_version=(\d+)\.(\d+)\.(\d+)", re.MULTILINE)
 _BEGINNING: Final = 4_096
-"""How many bytes of an options file are read, because its version comes first."""
 _PROCESS_METADATA: Final = "kafka-streams-process-metadata"
 
 
 def read_state_directory(path: Path) -> tuple[ApplicationState, ...]:
-    """The applications in a `state.dir`, or in the folder of one of them, by application.id."""
     try:
         folders = [path] if _is_application(path) else [p for p in sorted(path.iterdir()) if _is_application(p)]
     except (OSError, ValueError) as error:  # ValueError: a null character, or half a surrogate pair
@@ -211,7 +209,6 @@ class _Reader:
         return None
 
     def _with_offsets(self, task: Task) -> Task:
-        """The same task with its stores' own offsets, if there is no checkpoint file (4.3 and later)."""
         if task.checkpoint is not None:
             return task
         return replace(task, stores=tuple(replace(store, offsets=self._offsets_of(store)) for store in task.stores))

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from rocksdict import Rdict, RdictIter
 
 _NAME: Final = re.compile(r"view-[a-z0-9_]+")
-"""Names as `tempfile` makes them."""
 _HOME: Final = "srfix-views-"
 _LOCK: Final = ".lock"
 

@@ -35,12 +35,10 @@ class RowIds:
     unframed: Mapping[Role, int] = field(default_factory=dict)
     """Per role, the number of rows that carry neither. Versioned tombstones, and subscriptions, have no value."""
     foreign_key_ids: Mapping[SchemaId, int] = field(default_factory=dict)
-    """Per id, the number of subscriptions of a foreign-key join whose foreign key carries the id."""
     form: StoreFormat | None = None
     uncertain: str | None = None
     """If the format is not certain, a clause that says which format was assumed, and why; else None."""
     stopped: str | None = None
-    """A clause that says why the store was not read completely; None if it was."""
     is_damaged: bool = False
     """True if damage is the reason: a file that is missing or cut short, a flipped byte, a row of another form."""
 

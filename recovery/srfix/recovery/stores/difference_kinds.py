@@ -67,13 +67,10 @@ class Comparison:
 
     @property
     def not_known(self) -> int:
-        """How many keys may differ or not; nobody can know it."""
         return self.counts[DifferenceKind.NOT_KNOWN]
 
 
 class ValueSummary(NamedTuple):
-    """The summary of a value: 28 bytes, which hold everything that a comparison needs."""
-
     digest: bytes
     schema_id: int | None
     timestamp: int | None

@@ -158,7 +158,6 @@ class _Span:
 
 
 def in_window(form: StoreFormat, key: bytes) -> tuple[bytes, StoredWindow | None]:
-    """A changelog's key as the store's serde wrote it, and its window; the unchanged key if it has none."""
     windows = form.layout.windows
     if windows is not None:
         with suppress(FormatError):
@@ -297,7 +296,6 @@ class ToCompare:
         return compared(store, self._records(cluster, store), is_cut=is_cut, end=end)
 
     def cut(self, store: StateStore) -> dict[int, int]:
-        """The beginnings of a part's own logs, if they have lost records."""
         return {partition: begin for partition, (begin, _end) in self._ranges(store).items() if begin > 0}
 
     def _ranges(self, store: StateStore) -> dict[int, tuple[int, int]]:

@@ -57,7 +57,6 @@ class EstimatedStore(Part, kw_only=True):
 def topic_of(
     application: ApplicationState, store: StoreDirectory, task: Task
 ) -> tuple[Topic | None, tuple[Topic, ...]]:
-    """The topic that a store restores from, by its directory; or None, with the possible topics."""
     if store.kind is StoreKind.SEGMENTED:
         return application.changelog(
             task, store.name
@@ -116,7 +115,6 @@ def estimate_restore(
 
 
 def _left(place: Place, topic: Topic, logs: Mapping[int, tuple[int, int]], meaning: OffsetMeaning) -> int:
-    """How many records are left to restore; `meaning` is assumed if the directory does not show it."""
     return sum(
         max(0, end - max(begin, place.reached(topic, partition, meaning) or 0))
         for partition, (begin, end) in logs.items()

@@ -71,7 +71,6 @@ _GROUP_BYTES: Final = 32 << 20
 """How many rows are collected before they are written to a file of Parquet or Arrow, as a row group or record batch."""
 
 Write: TypeAlias = Callable[[DecodedBatch], int]
-"""Writes rows to the file; returns how many of them could not be decoded."""
 
 
 def refuse_existing(path: Path) -> None:
@@ -300,7 +299,6 @@ class ExportWork:
     second: SecondAnswers
     folder: str
     is_typed: bool = False
-    """True for keys and values as typed columns, not as JSON."""
 
     def __call__(self, part: StateStore) -> ExportedPart:
         path = new_attempt(Path(self.folder)) / file_name(part, self.form)

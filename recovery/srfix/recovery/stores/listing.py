@@ -35,8 +35,6 @@ _ROCKSDB_VERSION: Final = re.compile(r"\d+\.\d+\.\d+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
-    """The versions of Streams that leave a directory like this one."""
-
     streams: str
     """In words: `4.3 or later`, `2.6.2, 2.6.3, 2.7.1, 2.7.2 or 2.8`."""
     because: str
@@ -207,7 +205,6 @@ class StoreForm:
 
 
 def form_of(store: StoreDirectory) -> StoreForm:
-    """The layout of a store's rows, detected from its databases. An application's own kind of store has none."""
     try:
         detected = detect_format(store)
     except LibraryMissingError:
@@ -221,12 +218,10 @@ def form_of(store: StoreDirectory) -> StoreForm:
 
 
 def forms_of(application: ApplicationState) -> dict[str, StoreForm]:
-    """By their directories."""
     return {store.path: form_of(store) for task in application.tasks for store in task.stores}
 
 
 def unreadable_stores(application: ApplicationState, forms: dict[str, StoreForm]) -> Iterator[tuple[str, StoreForm]]:
-    """For each store that cannot be opened, a line with the store, the task and the reason; and its form."""
     for task in application.tasks:
         for store in task.stores:
             form = forms[store.path]

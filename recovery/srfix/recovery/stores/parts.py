@@ -231,7 +231,6 @@ class PartsOnSpark:
 
 
 def _in_short(text: str) -> str:
-    """The failure: Python's exception on the worker, or Spark's message."""
     from srfix.recovery.census.spark_topic import failure_in_short
 
     trace = text.rpartition(_TRACE)[2] if _TRACE in text else ""

@@ -83,7 +83,6 @@ class RocksDBOptions:
 
 
 def parse_options(text: str) -> RocksDBOptions:
-    """The options in the text of an OPTIONS file. A line of another form is passed over."""
     version: str | None = None
     database: dict[str, str] = {}
     families: dict[str, dict[str, str]] = {}
@@ -165,7 +164,6 @@ class RocksDBLog:
     stalls: Mapping[str, int]
     """The reason why writes were slowed or stopped → how often."""
     most_level_0_files: int
-    """The most files on level 0 that a stall names; 0 if none does."""
     errors: tuple[str, ...]
     tombstones: Mapping[int, tuple[int, int]]
     """For each table's number, its entries, and how many of them are tombstones."""

@@ -244,8 +244,6 @@ def typed_column(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowFilter:
-    """Bounds of keys and windows; None for no such bound."""
-
     prefix: bytes | None = None
     first: bytes | None = None
     """The first key, inclusive."""

@@ -171,7 +171,6 @@ def _tables(database: Path) -> Iterator[tuple[int, int]]:
 
 
 def times_of(batch: RowBatch) -> Iterator[int]:
-    """The times of rows, in milliseconds since the epoch; rows without a known time are left out."""
     times = batch.timestamps_ms
     if times is None or None in times:
         times = [time_of(row) for row in batch.rows()]

@@ -38,7 +38,6 @@ _TIME: Final = struct.Struct(">q")
 _RECORD: Final = struct.Struct(">?qq")
 """After the summary of a record's value: whether it is a tombstone, by how much it was late, and its offset."""
 _HOLDS: Final = -1
-"""The end of a version that still holds."""
 _LONG_HISTORY_MS: Final = 10_000
 """Segments are shorter than a third of the retention, or than 2 s; so half of a longer history is certainly kept."""
 
@@ -53,8 +52,6 @@ class _Version(NamedTuple):
 
 
 class _TopicVersion(NamedTuple):
-    """A version in the topic, or a tombstone."""
-
     version: _Version
     is_tombstone: bool
     late_ms: int
@@ -66,7 +63,6 @@ class _TopicVersion(NamedTuple):
 @dataclass(slots=True)
 class _Progress:
     following: int = 0
-    """The offset after the last record."""
     whole_from: int = 0
     """The first offset after the last gap in the records' offsets; a gap comes from compaction or a transaction's marker."""
     oldest_end_ms: int | None = None
@@ -74,7 +70,6 @@ class _Progress:
     newest_ms: int = _HOLDS
 
     def is_whole_behind(self, offset: int, end: int | None) -> bool:
-        """True if no later record can be gone."""
         return offset >= self.whole_from and self.following == end
 
     def keeps_what_ends(self, to_ms: int) -> bool:
@@ -82,7 +77,6 @@ class _Progress:
         return self.oldest_end_ms is not None and to_ms >= self.oldest_end_ms
 
     def takes(self, late_ms: int) -> bool:
-        """True if the store has accepted a record that was late by this much."""
         if late_ms == 0:
             return True
         if self.oldest_end_ms is None:

@@ -125,7 +125,6 @@ def partition_of(key: bytes, partitions: int) -> int:
 
 
 MOST_LOOKED_AT: Final = 100_000
-"""In how many records of a partition srfix looks for the newest record of a key."""
 _FIRST_LOOK: Final = 1_000
 _NO_SUBJECT: Final = 40401
 
@@ -134,7 +133,6 @@ _NO_SUBJECT: Final = 40401
 class Holder:
     store: StateStore
     rows: int
-    """The number of the key's rows: windows, sessions and versions each count."""
     schema_ids: tuple[SchemaId, ...]
     is_home: bool
     """True if Streams looks for the key here: it is the task of the key's partition, or a global store."""
@@ -258,7 +256,6 @@ def row_read(row: str, asked_subject: AskedSubject, membership: Membership, *, i
 class NewestRecord:
     record: RawRecord | None
     looked_at: int
-    """How many of the newest records were read for it."""
     is_all: bool
 
 
@@ -358,7 +355,6 @@ def _is_of(record: RawRecord, key: bytes, key_of: Callable[[bytes], bytes]) -> b
 
 
 def record_ids(record: RawRecord) -> tuple[SchemaId, ...]:
-    """The schema id in a record's value; empty for a tombstone, an unframed value, or a GUID."""
     peeked = peek_headers([record.headers], SchemaIdPeek()([record.value]), Role.VALUE)
     return tuple(filter(is_schema_id, peeked))
 

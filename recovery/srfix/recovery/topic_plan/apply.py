@@ -38,7 +38,6 @@ TopicEvent = TopicStepDone | RunEvent
 
 
 def mark_of(plan: TopicPlan) -> bytes:
-    """The value of the header that identifies this plan's tombstones."""
     return plan.digest.removeprefix("sha256:")[:32].encode()
 
 
@@ -113,7 +112,6 @@ class _TopicRun(CarryingOut[TopicPlan, TopicState, TopicStep, TopicStepDone]):
         return StepReport(written=1), 0
 
     def has_left_nothing(self, _error: SrfixError) -> bool:
-        """True if no step was begun, or if the only attempt was to create a topic that does not exist."""
         work = self.plan.work
         if not self.state.before:
             return True
@@ -191,7 +189,6 @@ class _TopicRollback(RollingBack[TopicPlan, TopicState, TopicStep, TopicStepUndo
         return why or StepReport(written=int(step.partition is None))
 
     def _why_left(self, work: SeedChangelog) -> str | None:
-        """Why a created topic stays, with all its records; None if it is deleted."""
         ends = {action.partition: self.state.after.get(action.step) for action in self.state.plan.actions}
         if self._look.topics()[work.changelog] != len(work.partitions):
             return f"somebody else has created {work.changelog} again: its number of partitions has changed"

@@ -161,7 +161,6 @@ class ExpiryRequest:
     """A topic that the application reads; either store or topic is given."""
     older_than_s: int
     limit: int | None
-    """The most keys, the oldest first; None for all."""
 
 
 def plan_expiry(

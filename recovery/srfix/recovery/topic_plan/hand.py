@@ -107,7 +107,6 @@ class KafkaHand(AbstractContextManager["KafkaHand"]):
         return count
 
     def close(self) -> None:
-        """Gives up records that are under way, and closes the connections. Calling it again does nothing."""
         producer, self._producer = self._producer, None
         if producer is not None:
             producer.purge()

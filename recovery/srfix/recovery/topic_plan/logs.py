@@ -72,7 +72,6 @@ class StepReport:
     stood: int = 0
     """Planned records that an earlier run had written."""
     left: int = 0
-    """Keys that were left, because somebody has written them since."""
     put_back: int = 0
     """Records of others that were overtaken, and that srfix wrote again."""
 
@@ -146,7 +145,6 @@ class NewestRecord:
     bytes_: int
     fingerprint: bytes
     beginning: bytes
-    """The first bytes of the value, which hold the schema id."""
     is_tombstone: bool
 
 
@@ -184,7 +182,6 @@ def newest_records(records: Iterable[RawRecord]) -> dict[bytes, NewestRecord]:
 
 
 def live(newest: Mapping[bytes, NewestRecord]) -> dict[bytes, NewestRecord]:
-    """The records without tombstones: the rows of a restored store."""
     return {key: record for key, record in newest.items() if not record.is_tombstone}
 
 

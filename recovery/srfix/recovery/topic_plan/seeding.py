@@ -51,7 +51,6 @@ class SeedRequest:
     store: str
     source: Topic
     isolation: Isolation
-    """How the application's restore reads."""
     replication_factor: int = -1
     """The replication factor of a created changelog; -1 for the broker's default (brokers from 2.4 on)."""
 

@@ -186,8 +186,6 @@ def copies(records: Iterable[RawRecord]) -> Iterator[NewRecord]:
 
 
 class Whose(Enum):
-    """The owner of the newest record of a key."""
-
     NOBODYS = "nobody's"
     PLANNED = "the planned one"
     """The planned record, with its value, timestamp and headers: the original, or written again by a rollback."""
@@ -299,7 +297,6 @@ def check_expiry(work: ExpireKeys, look: Look, kept_path: Path) -> None:
 def expire(
     work: ExpireKeys, look: Look, hand: Hand, kept_path: Path, partition: int, *, mark: bytes
 ) -> tuple[StepReport, int]:
-    """Writes the missing tombstones of a partition; returns its end, too."""
     watch = KeyWatch(_kept_of(kept_path, partition), mark, writes=Whose.OURS)
     log = LogFollower(look, work.topic, partition, ISOLATION)
     log.read_on(watch.take)

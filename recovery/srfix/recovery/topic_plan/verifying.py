@@ -44,19 +44,15 @@ class TopicOutcome(Enum):
 class TopicCheck:
     outcome: TopicOutcome
     what: str
-    """In words, without capital and full stop."""
     partition: int | None = None
     planned: int = 0
     stands: int = 0
-    """How many of them are as the plan left them."""
     since: int = 0
-    """How many of them somebody has written since."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
     ends: Mapping[int, int] = field(default_factory=dict)
-    """For each partition, its end right after it was written."""
     rolled_back: bool = False
 
 

@@ -39,11 +39,8 @@ _GIVES_METADATA = ("defaultMetadata", "overrideMetadata")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeseenId:
     schema_id: SchemaId | None
-    """The id; None if nobody can know it in advance."""
     holder: SchemaVersion | None
-    """The version by which the registry knows the content under that id, if one was found."""
     reason: str | None = None
-    """Why it is not the records' id; None if it is."""
     any_id: bool = False
     """True if the failing reader's look-up finds the new version, whatever its id is."""
     is_lost: bool = False

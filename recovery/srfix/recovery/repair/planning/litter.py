@@ -94,8 +94,6 @@ def _left(finding: Finding, ids: tuple[SchemaId, ...], reason: str) -> Omission:
 
 @dataclass(slots=True, kw_only=True)
 class _Usage:
-    """Whether any record of any topic carries an id: every topic is counted once, at the first question."""
-
     survey: Survey
     engine: CensusEngine | None
     _used: frozenset[SchemaId] | str | None = field(default=None)

@@ -33,14 +33,11 @@ class OwnVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """Whether the registry will accept the next schema of a subject's owner."""
-
     own: VersionState | None = None
     """The owner's latest version, a soft-deleted one if it has no live one; None if srfix knows no version of its own."""
     refused_by: tuple[SchemaId, ...] = ()
     """Ids that stay live, or are live already, and incompatible with the owner's own schema: its next gets 409."""
     untold: tuple[SchemaId, ...] = ()
-    """Ids that stay live, or are live already, for which that is not known."""
 
 
 def outlook(own: Sequence[OwnVersion], live: Sequence[tuple[SchemaId, Schema]], level: str) -> Outlook:

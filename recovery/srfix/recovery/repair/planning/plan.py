@@ -126,7 +126,6 @@ def plan_of(
     width: Width = Width.WIDE,
     bootstrap_servers: str | None = None,
 ) -> Plan:
-    """The plan of these repairs, without the advice around it and without its cost."""
     planned = _planned_ids(needed)
     return Plan(
         registry=survey.registry.url,

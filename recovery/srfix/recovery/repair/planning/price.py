@@ -58,7 +58,6 @@ def _of_subject(repair: SubjectRepair) -> Iterator[str]:
 
 
 def _beside_subject(repair: SubjectRepair, *, width: Width) -> Iterator[str]:
-    """Schemas that the plan leaves to others, or may miss."""
     if repair.want.mirrors:
         yield (
             f"This plan writes only to {repair.want.role.subject}. The same subject is in other contexts, too, and "

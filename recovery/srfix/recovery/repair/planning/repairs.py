@@ -39,7 +39,6 @@ from srfix.serde.wire import SchemaId
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectRepair:
     want: Want
-    """The store, and the subject that lacks schemas: the phantom subject, or the source's own."""
     at_fault: tuple[SchemaId, ...]
     """The ids that a reader fails on, ascending; without a census, the ids to be registered."""
     missing: tuple[Membership, ...]

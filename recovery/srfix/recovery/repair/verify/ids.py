@@ -27,13 +27,11 @@ _ANOTHER_REGISTRY = "is this the plan's registry? Check --registry"
 class AskedIds:
     finding: PlannedFinding
     texts: Mapping[SchemaId, Schema]
-    """The plan's registrations under the subject, by their expected id."""
     planned: frozenset[SchemaId]
     """The ids that the subject must hold after the plan is carried out, live or soft-deleted."""
     left_out: Mapping[SchemaId, str]
     """The ids that the subject lacks and the plan does not register, each with the plan's reason."""
     live: frozenset[SchemaId]
-    """The ids that a restore loads, now or after the next commits."""
     memberships: Mapping[SchemaId, Membership]
 
     @classmethod
@@ -156,7 +154,6 @@ def left_out_elsewhere(plan: Plan, registry: ReadableRegistry, *, asked: Collect
 
 
 def _named_in(sentence: str, plan: Plan) -> Subject:
-    """The subject that the sentence names; the plan's first one, if it names none of them."""
     subjects = sorted({finding.subject for finding in plan.findings}, key=len, reverse=True)
     named = [subject for subject in subjects if subject in sentence]
     return (named or [finding.subject for finding in plan.findings] or [Subject("-")])[0]

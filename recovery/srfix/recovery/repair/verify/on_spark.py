@@ -34,13 +34,10 @@ _NOT_JUDGED: Final = frozenset({Reason.BAD_SCHEMA.value, Reason.AMBIGUOUS_CASE.v
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rows:
-    """Live rows of one partition with the same two verdicts."""
-
     partition: int
     rows: int
     first_offset: int
     reasons: Mapping[str, str | None]
-    """For each policy, why they cannot be read; None if they can."""
     messages: Mapping[str, str | None]
 
 

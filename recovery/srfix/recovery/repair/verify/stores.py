@@ -223,7 +223,6 @@ def keys_missed(finding: PlannedFinding, keys: KeyRole, survey: Survey) -> Itera
 
 
 def left_open(finding: PlannedFinding, keys: KeyRole) -> Iterator[NotLookedAt]:
-    """For a repair of keys: the question that the read keys leave open."""
     if finding.role is Role.KEY and keys.not_looked_at is not None:
         yield NotLookedAt(
             subject=finding.subject, what=f"the keys of topic {finding.source_topic}: {keys.not_looked_at}"

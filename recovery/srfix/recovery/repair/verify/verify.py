@@ -113,8 +113,6 @@ class _Limits(TypedDict):
 
 @dataclass(slots=True, kw_only=True)
 class _Run:
-    """One verification: every store is counted once, although its keys and its values are two findings."""
-
     plan: Plan
     cluster: Cluster
     engine: CensusEngine
@@ -294,7 +292,6 @@ def _config_in_words(config: Mapping[str, Json] | None) -> str:
 
 
 def circumstances_now(plan: Plan, cluster: Cluster, supplied: Supplied) -> Iterator[Circumstances]:
-    """The facts about each application of a plan; its group and its ksqlDB query are asked now."""
     for circumstances in plan.circumstances:
         stores = tuple(
             structs.replace(

@@ -123,7 +123,6 @@ def _side(number: int) -> Side:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CombinedKey:
     foreign_key: bytes
-    """The bytes that the other table's key serde wrote."""
     primary_key: bytes
 
 

@@ -49,7 +49,6 @@ _behind_long = cast("Callable[[bytes], bytes]", itemgetter(slice(_TIMESTAMP.size
 _T = TypeVar("_T")
 
 Columns: TypeAlias = tuple[Sequence[bytes], Sequence[int | None] | None]
-"""Payloads and their timestamps; None if none has one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +67,6 @@ class ValueForm:
     decode_many: Callable[[list[bytes]], Columns | None]
     """The same for many; None if one of them has headers, or another form."""
     encode: Callable[[bytes, int | None, Headers], bytes]
-    """Puts the timestamp and the headers before a payload, as the format needs them."""
 
 
 def decode_timestamped(value: bytes) -> StoredValue:

@@ -45,7 +45,6 @@ class VersionedKey:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionedRecord:
     payload: bytes | None
-    """The bytes that the value's serde wrote; None for a tombstone."""
     valid_from_ms: int
     """The time from which on it holds, inclusive, in milliseconds since the epoch."""
     valid_to_ms: int | None

@@ -33,7 +33,6 @@ class Note(Protocol):
 
 
 _Stored: TypeAlias = tuple[Decode, bytes, bytes]
-"""The decoder of a key and a value, then the key and the value."""
 
 
 @dataclass(slots=True)
@@ -136,7 +135,6 @@ def _saved(
 def look_up(
     path: Path, form: StoreFormat, key: bytes, note: Note, *, salvages: bool, is_in_use: bool | None
 ) -> StateRow | None:
-    """The row under a key; None if there is none. Damage is noted as in `read_batches`."""
     try:
         with opened(path) as database:
             if not is_in_use:

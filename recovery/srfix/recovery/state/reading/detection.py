@@ -90,7 +90,6 @@ def is_empty(store: StoreDirectory) -> bool:
 
 
 def databases(store: StoreDirectory) -> tuple[Path, ...]:
-    """The directories of a store's databases; for a segmented store, its segments, oldest first."""
     if store.kind is StoreKind.KEY_VALUE:
         return (Path(store.path),)
     try:
@@ -155,7 +154,6 @@ def _by_name(database: OpenedDatabase, family: str, form: StoreFormat, whose: st
 
 
 def _plain(database: OpenedDatabase) -> Detected:
-    """A plain store, or a versioned one: its latest values and its segments share one column family."""
     first = list(islice(database.rows(PLAIN), _ROWS))
     latest = list(islice(database.rows(PLAIN, start=LATEST_OF_VERSIONED), _ROWS))
     fits = [
@@ -209,7 +207,6 @@ def _segmented(store: StoreDirectory, segments: Sequence[Path], opening: Opening
 
 
 def _span(path: Path, store: StoreDirectory, segments: Sequence[Path]) -> Span:
-    """The times that a segment's rows can have: all segments start at multiples of the time that one covers."""
     starts = [segment_start(segment, store.name) or 0 for segment in segments]
     longest = min((later - earlier for earlier, later in pairwise(starts)), default=_LONGEST_SEGMENT_MS)
     start = segment_start(path, store.name) or 0
@@ -267,8 +264,6 @@ _SOME_DAY: Final = range(978_307_200_000, 4_102_444_800_000)
 
 
 class Span(NamedTuple):
-    """The times between which a segment holds rows, in milliseconds since the epoch."""
-
     start_ms: int
     """Inclusive."""
     end_ms: int
@@ -306,7 +301,6 @@ def is_subscription(key: bytes, value: bytes, family: str) -> bool:
 
 
 def is_list(key: bytes, value: bytes, _family: str) -> bool:
-    """True for records of an outer join that wait for the other side."""
     try:
         decode_join_side_key(key)
         entries = decode_list(value)

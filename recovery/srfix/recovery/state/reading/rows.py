@@ -37,8 +37,6 @@ _new = tuple.__new__
 
 
 class StateRow(NamedTuple):
-    """A row as an application would see it, in bytes."""
-
     key: bytes
     """The bytes that the key's serde wrote; for a foreign-key subscription, the primary key."""
     value: bytes | None

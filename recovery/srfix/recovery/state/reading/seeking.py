@@ -122,8 +122,6 @@ def _between(first: bytes, last: bytes) -> Interval:
 
 
 def _in_each_segment(start: bytes, end: bytes | None) -> Where:
-    """The same keys in each segment of a versioned store."""
-
     def where(database: OpenedDatabase, families: Sequence[str]) -> Iterator[Interval]:
         at: bytes | None = b""
         while at is not None:

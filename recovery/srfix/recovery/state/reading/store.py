@@ -56,12 +56,10 @@ class StateStore:
 
     @property
     def is_damaged(self) -> bool:
-        """True if a part that this user may read is damaged."""
         return any(not damage.is_shut for damage in self.damage)
 
     @property
     def is_shut(self) -> bool:
-        """True if this user may not read a part, so that its rows are not known."""
         return any(damage.is_shut for damage in self.damage)
 
     @property
@@ -104,7 +102,6 @@ class StateStore:
             yield from self._batches(path, everywhere, size=size)
 
     def get(self, key: bytes) -> StateRow | None:
-        """The row of a key, in a key-value store; the latest version in a versioned one."""
         if self.format is StoreFormat.VERSIONED:
             return self.version_at(key)
         if not self.format.is_key_value:
@@ -163,7 +160,6 @@ class StateStore:
                 yield row
 
     def history(self, key: bytes) -> tuple[StateRow, ...]:
-        """The versions of a key, newest first, with tombstones."""
         if self.format is not StoreFormat.VERSIONED:
             raise StateDirectoryError(f"store {self.name} ({self.format.value}) keeps no versions.")
         return tuple(sorted(self.rows_of(key), key=lambda row: row.valid_from_ms or 0, reverse=True))

@@ -82,7 +82,6 @@ class DatabaseWriter:
             self.close()
 
     def close(self) -> None:
-        """Closes the database as it is; rows that are not in tables yet are lost."""
         # An open handle keeps the database open.
         for family in (*self._read.values(), *map(self._database.get_column_family, self._handles)):
             family.close()

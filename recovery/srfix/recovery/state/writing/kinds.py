@@ -132,7 +132,6 @@ def stored(kind: WrittenKind, payload: bytes, *, timestamp_ms: int | None, heade
 
 
 def stored_keys(kind: WrittenKind, key: bytes) -> tuple[bytes, bytes | None]:
-    """The stored key of a record's row, and the key of its entry in the store's index; None if there is no index."""
     layout = _KINDS[kind]
     if layout.windows is None or not layout.is_time_first:
         return key, None

@@ -50,7 +50,6 @@ def strip_edit(record: bytes, *, path: str, tags: frozenset[int] = UNKNOWN_TO_5_
 
 
 def fields_of(record: bytes, path: str) -> list[tuple[int, int, int]]:
-    """Tag, begin and end of each field."""
     fields = []
     at = 0
     while at < len(record):

@@ -41,9 +41,7 @@ _EXCLUSIVE: Final = portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_
 @dataclass(slots=True, kw_only=True)
 class Staging:
     whole: Path
-    """The folder that becomes the directory; empty at first."""
     scratch: Path
-    """A folder for temporary files of the build; empty at first, removed at the end."""
     report: Json = field(default=None)
     """What the directory holds, for a run that finds it complete: see `finished_before`."""
     replaces: bool = False

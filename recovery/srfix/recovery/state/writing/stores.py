@@ -54,8 +54,6 @@ _Change: TypeAlias = Callable[[VersionedSegment | None], _Records | None]
 
 
 class VersionedRows:
-    """Puts records in the column family of an empty database; `flush` writes the rest."""
-
     def __init__(self, database: DatabaseWriter, family: str, *, retention_ms: int, interval_ms: int) -> None:
         self._database = database
         self._family = family
@@ -125,7 +123,6 @@ class VersionedRows:
             self._put_row(key, segment, (*newer, new))
 
     def _change(self, key: bytes, end_ms: int, change: _Change) -> None:
-        """Changes the row of a key in the segment of a time, if that is not too old."""
         segment = self._segment_of(end_ms)
         if segment < self._oldest_segment:
             return

@@ -70,7 +70,6 @@ class Rebuild:
     isolation: Isolation = Isolation.READ_UNCOMMITTED
     """Whether to leave out records of aborted transactions, like a restore under exactly-once."""
     payload: Change | None = None
-    """The change to each value; None leaves the record's bytes unchanged."""
     on_error: OnError = OnError.FAIL
     beside: ApplicationState | None = None
     """The application's present state, whose other stores are copied; with None, only this store is written."""
@@ -89,7 +88,6 @@ class Rebuild:
 
 
 def build(job: Rebuild, cluster: TopicReader, ranges: Sequence[ReadRange], staging: Staging, tally: Tally) -> None:
-    """Writes the tasks of the present state, and those that these ranges fill, into `staging.whole`."""
     folders = {} if job.beside is None else take_over(job, staging, tally)
     if job.payload is None:
         _restore(job, cluster, ranges, _in(staging.whole, job.release, folders), tally)
@@ -103,7 +101,6 @@ Build: TypeAlias = Callable[[Rebuild, TopicReader, Sequence[ReadRange], Staging,
 
 
 def take_over(job: Rebuild, staging: Staging, tally: Tally) -> dict[str, TaskFolder]:
-    """Writes the other stores of the present state; returns the tasks, by paths below the application's folder."""
     assert job.beside is not None
     return migrate_into(job.beside, staging.whole, _taken_over(job), tally, without=frozenset({job.store.name}))
 
@@ -220,7 +217,6 @@ _WHOLE, _SCRATCH = "whole", "scratch"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskToBuild:
     path: str
-    """Where it is, below the application's folder."""
     ranges: tuple[ReadRange, ...]
     """The ranges from which its store is rebuilt; empty for a task of which only other stores are copied."""
     beside: Task | None
@@ -238,7 +234,6 @@ class RebuildWork:
     job: Rebuild
     """The rebuild; of the present state, only the folder counts."""
     kafka: Mapping[str, str] = field(repr=False)
-    """librdkafka's configuration, secrets filled in."""
     timeout_s: float
     folder: str
     second: SecondAnswers
