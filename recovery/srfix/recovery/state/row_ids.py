@@ -73,17 +73,13 @@ def _in_words(damage: StoreDamage, damages: int) -> str:
 class _Tally:
     def __init__(self, form: StoreFormat) -> None:
         self._form = form
-        self._rows = 0
+        self.rows = 0
         self._peeks = {role: SchemaIdPeek() for role in Role}
         self._foreign: Counter[SchemaId] = Counter()
         self._counts: dict[Role, Counter[PeekedId]] = {role: Counter() for role in Role}
 
-    @property
-    def rows(self) -> int:
-        return self._rows
-
     def add(self, batch: RowBatch) -> None:
-        self._rows += len(batch)
+        self.rows += len(batch)
         self._count(Role.KEY, batch.keys, batch.headers)
         if self._form is StoreFormat.SUBSCRIPTION:
             foreign = [key for key in batch.foreign_keys or () if key is not None]
@@ -107,10 +103,10 @@ class _Tally:
         unframed = {
             role: rest
             for role, counts in self._counts.items()
-            if (rest := self._rows - sum(ids[role].values()) - counts[BY_GUID] - counts[NO_PAYLOAD])
+            if (rest := self.rows - sum(ids[role].values()) - counts[BY_GUID] - counts[NO_PAYLOAD])
         }
         return RowIds(
-            rows=self._rows,
+            rows=self.rows,
             schema_ids=ids,
             guids=guids,
             unframed=unframed,
