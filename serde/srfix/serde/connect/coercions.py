@@ -46,11 +46,9 @@ NOT_FITTING: Final = (decimal.Inexact, decimal.InvalidOperation)
 
 
 class DecimalFit(NamedTuple):
-    """The arguments with which `number.quantize(unit, None, exact)` gives a number of exactly the column's scale, or
-    raises `NOT_FITTING`.
+    """`number.quantize(unit, None, exact)` gives a number of the column's scale, or raises `NOT_FITTING`.
 
-    They are parts instead of a function, because a call (or keywords) for each value would take as much time as the
-    work itself.
+    Parts instead of a function: a call (or keywords) for each value would take as much time as the work itself.
     """
 
     unit: decimal.Decimal
@@ -69,11 +67,7 @@ class DecimalFit(NamedTuple):
 
 
 def decimal_fit(precision: int, scale: int) -> DecimalFit:
-    """The parts for DECIMAL(precision, scale), like ksqlDB's `DecimalUtil.ensureFit`, which never rounds.
-
-    Trailing zeros do not count: 1.50 fits DECIMAL(2, 1). A number does not fit if it has too many digits before the
-    point, or would lose digits after it.
-    """
+    """For DECIMAL(precision, scale), like `DecimalUtil.ensureFit`, which never rounds: 1.50 fits DECIMAL(2, 1)."""
     bound = decimal.Decimal((0, (1,), precision - scale))
     exact = decimal.Context(
         prec=min(max(precision, 1), MAX_DIGITS),
@@ -195,8 +189,7 @@ def coercion_of(writer: ConnectType, column: ScalarType | Decimal) -> Coercion:
 def coercion(
     writer: ConnectType, name: str | None, column: ScalarType | Decimal, path: str, *, per_second: int = _PER_SECOND
 ) -> Coerce | None:
-    """A function that converts a writer's value (not null) to the column's value; None if no conversion is needed
-    (`coercion_of`). `name` is the name of the writer's Connect schema."""
+    """A writer's value that is not null → the column's; None if they are the same. `name` is the Connect schema's."""
     if refusal_of_values(writer, name, column, path) is not None:
 
         def refuse(_: Value) -> Value:
@@ -346,11 +339,7 @@ def refusal_of_values(
 
 
 def ensure_fit(column: Decimal, path: str) -> Coerce:
-    """`DecimalUtil.ensureFit`: a decimal with exactly the column's scale. It never rounds.
-
-    The function raises an OutOfRangeError if a number has more digits before the point than the column, or would lose
-    digits after the point. Trailing zeros do not count.
-    """
+    """`DecimalUtil.ensureFit`: a decimal of exactly the column's scale, never rounded; trailing zeros do not count."""
     precision, scale = column.precision, column.scale
     unit, exact, low, bound = decimal_fit(precision, scale)
 

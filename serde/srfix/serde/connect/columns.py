@@ -101,13 +101,11 @@ def columns_of(
     for_spark: bool = False,
     keeps_time: bool = False,
 ) -> Inferred:
-    """The columns of a schema. The role gives the name of the only column of an un-wrapped schema: ROWKEY or ROWVAL.
+    """The columns of a schema. For Spark, the innermost field is also left out if Spark lacks its type (TIME, unless
+    `keeps_time`) or it contains itself.
 
-    For Spark, the innermost field is also left out if Spark has no type for it, or if it contains itself. TIME stays
-    with `keeps_time`, because Spark can hold its numbers.
-
-    `wrapped=False` treats the whole schema as the type of one column (`SerdeUtils.wrapSingle`). None is ksqlDB's
-    default: every key is treated so (`DefaultSchemaInjector`), even a record, which becomes a STRUCT; a value is not.
+    `wrapped=False` makes the whole schema one column, ROWKEY or ROWVAL (`SerdeUtils.wrapSingle`). None is ksqlDB's
+    default: so for every key (`DefaultSchemaInjector`), even a record, which becomes a STRUCT; not for a value.
     """
     if not (role is Role.VALUE if wrapped is None else wrapped):
         schema = struct((ConnectField(_WRAPPERS[role], schema),))

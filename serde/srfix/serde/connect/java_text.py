@@ -68,8 +68,7 @@ def decimal_text(value: decimal.Decimal) -> str:
 
 
 def plain_decimal_text(value: decimal.Decimal) -> str:
-    """`BigDecimal.toPlainString` of a finite number: without an exponent. A large exponent gives a long text: limit it
-    first."""
+    """`BigDecimal.toPlainString` of a finite number. A large exponent gives a long text: limit it first."""
     if not value:
         value = value.copy_abs()
         exponent = value.as_tuple().exponent
@@ -96,8 +95,7 @@ def _laid_out(negative: bool | int, digits: str, power: int) -> str:
 
 
 def _reads_back(size: float) -> tuple[Fraction, Fraction, bool]:
-    """The interval of decimals that are read as this float: half way to its neighbours, and whether the ends belong to
-    it."""
+    """The decimals that are read as this float, half way to its neighbours; and whether the ends are such decimals."""
     (bits,) = _FLOAT_BITS.unpack(_FLOAT.pack(size))
     below = _float_of(bits - 1)
     exact = Fraction(size)

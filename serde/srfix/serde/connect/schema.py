@@ -70,11 +70,7 @@ class ConnectField:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ConnectSchema:
-    """A type.
-
-    Equality is structural, and works only for schemas that are not recursive. A recursive schema is a cyclic graph: its
-    STRUCT is first made without fields and then gets them through `complete`.
-    """
+    """A type. Equality is structural, so it works only for schemas that are not recursive (cyclic: see `complete`)."""
 
     type: ConnectType
     name: str | None = None
@@ -144,8 +140,7 @@ def struct(fields: Iterable[ConnectField], *, name: str | None = None, optional:
 
 
 def complete(schema: ConnectSchema, fields: Iterable[ConnectField]) -> None:
-    """Gives a STRUCT its fields, once, while the graph is built. This is the only way to build a STRUCT that contains
-    itself."""
+    """Gives a STRUCT its fields, once, while the graph is built: only so can a STRUCT contain itself."""
     parts = tuple(fields)
     _check_field_names(parts)
     object.__setattr__(schema, "fields", parts)

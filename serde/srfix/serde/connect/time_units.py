@@ -115,8 +115,7 @@ def reads_units(case_rule: CaseRule) -> bool:
 
 
 def time_unit(writer: ConnectType, logical: object, name: object) -> TimeUnit | None:
-    """The unit that the writer's schema gives a number, by Avro's `logicalType` (or its replacement) and the name of
-    its Connect schema (`connect.name`, or `title`); None if the schema gives none."""
+    """The unit by `logicalType` (or its replacement) and by `connect.name` or `title`; None if there is none."""
     if writer not in _NUMBERS:
         return None
     by_logical = _of(writer, logical, logical.lower(), _LOGICAL, _SIMILAR) if isinstance(logical, str) else None
@@ -140,8 +139,7 @@ def _of(
 def refusal_in_unit(
     writer: ConnectType, unit: TimeUnit | None, column: ColumnType, path: str
 ) -> IncompatibleTypeError | None:
-    """Like `refusal`, but also checks the unit: why a column refuses such numbers, null or not; None if it accepts
-    them."""
+    """Like `refusal`, but also checks the unit."""
     if unit is None and column is ScalarType.TIMESTAMP_NTZ and refusal(writer, column, path) is None:
         return TimeUnitError(
             f"The writer's type {writer.word} cannot be read as {column.value}, at {path or 'the root'}: its schema does not "

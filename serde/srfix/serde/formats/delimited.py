@@ -98,11 +98,7 @@ A text that matches the pattern is read by msgspec as by Java, or refused. (With
 
 
 def delimiter_of(name: str | None) -> str:
-    """The character that ksqlDB's VALUE_DELIMITER or KEY_DELIMITER names (`Delimiter.parse`): SPACE, TAB, or the character
-    itself. None names the comma.
-
-    :raises UsageError: if the name is not a delimiter.
-    """
+    """The character of a VALUE_DELIMITER or KEY_DELIMITER (`Delimiter.parse`); None names the comma."""
     name = "," if name is None else name
     if name not in _NAMED and not _DELIMITERS.fullmatch(name):
         raise UsageError(
@@ -113,11 +109,10 @@ def delimiter_of(name: str | None) -> str:
 
 
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
-    """A decoder for rows of all columns. `wrap` has no effect: a single column is no special case (`DelimitedFormat`).
+    """Rows of all columns; `wrap` has no effect (`DelimitedFormat`).
 
-    A body of plain numbers and texts is read in one step. If it has texts in quotes, srfix first takes these texts
-    out, and reads the rest in one step. A body that is not plain, or does not fit, is read field by field, and the result of
-    this way counts.
+    A body of plain numbers and texts is read in one step, and so is the rest of one whose quoted texts are taken out.
+    Any other body, or one that does not fit, is read field by field, and the result of this way counts.
     """
     return _Reader(with_times(_usable(spec.columns), spec.times), delimiter_of(spec.delimiter)).decode
 
@@ -171,8 +166,7 @@ def _text(body: bytes) -> str:
 
 
 def _splitter(delimiter: str, count: int) -> Callable[[str], list[str]]:
-    """Makes a function that splits the first record into `count` fields, as Commons CSV's `Lexer` and `CSVParser` do. It also
-    checks the syntax of the other records."""
+    """Splits the first record into `count` fields, like Commons CSV's `Lexer` and `CSVParser`; checks the others."""
     between = re.escape(delimiter)
     # Possessive, because a pattern that gives characters back would try them again.
     match_field = re.compile(
@@ -241,8 +235,7 @@ def _bytes(text: str) -> Value:
 def _plain_readers(
     columns: Columns, delimiter: str
 ) -> tuple[Callable[[bytes], Row | None], Callable[[Sequence[bytes | None], int], list[Row]]]:
-    """Two readers, which read plain bodies as arrays of JSON strings. The first one reads one body, and gives None if the body
-    is not plain. The second one reads many bodies, up to the first one that is not plain."""
+    """The readers of a plain body (None for any other) and of many bodies, up to the first that is not plain."""
     is_apart = delimiter.isascii() and not delimiter.isalnum() and delimiter not in "+-.\\"
     between, apart = delimiter.encode(), b'","'
     as_dict = msgspec.structs.asdict

@@ -30,9 +30,7 @@ class FormatModule(Protocol):
         """Whether a TIMESTAMP_NTZ column can be written and read."""
 
     def decoder(self, schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
-        """Makes a decoder, once per writer schema. A body that feeds none of the columns is refused when it is read
-        (`NothingFedError`); under ksqlDB's case rules it is a row of nulls.
-        """
+        """Once per writer schema. A body that feeds no column: `NothingFedError`, or nulls under ksqlDB's rules."""
 
     def encoder(self, schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
         """Makes an encoder, once per schema."""
@@ -55,8 +53,7 @@ class SchemaFormatModule(FormatModule, Protocol):
 
     @property
     def values_decoder(self) -> Callable[[str, ReadSpec, tuple[str, ...]], Decode | None] | None:
-        """Makes decoders for typed arrays, like `decoder`. A decoder gives an iterable of the columns' values; it is
-        None if only rows are possible. The attribute is None if that is always so."""
+        """A `decoder` of the columns' values, for typed arrays; None if only rows are possible (or no function)."""
 
     def projection(
         self, schema_text: str, spec: ReadSpec, references: tuple[str, ...] = ()
@@ -64,9 +61,7 @@ class SchemaFormatModule(FormatModule, Protocol):
         """How bodies of a writer schema are read into the columns. It is made once, for all uses."""
 
     def encoder_under(self, schema_text: str, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
-        """An encoder of columns under an existing schema, like ksqlDB with a SCHEMA_ID: exact names, and the schema's
-        defaults are filled in.
-        """
+        """Like ksqlDB with a SCHEMA_ID: exact names, and the schema's defaults are filled in."""
 
     def check_schema(self, schema_text: str, references: tuple[str, ...] = ()) -> None:
         """Raises an error unless the text is a schema of the format."""
@@ -80,10 +75,7 @@ class SchemaFormatModule(FormatModule, Protocol):
     def as_connect(
         self, schema_text: str, references: tuple[str, ...] = (), *, by_units: bool
     ) -> tuple[ConnectSchema, tuple[Dropped, ...]]:
-        """The Connect schema without the fields that Connect refuses, and those fields.
-
-        :param by_units: instants in microseconds also become Connect's Timestamp.
-        """
+        """Also the fields that Connect refuses. With `by_units`, microseconds become Connect's Timestamp, too."""
 
     def has_hints(self, schema_text: str, references: tuple[str, ...] = ()) -> bool:
         """Whether the schema has aliases or defaults that would count in a reader's schema."""
@@ -103,5 +95,4 @@ class SchemaFormatModule(FormatModule, Protocol):
         """The record name of a schema, from which some subjects are built; None if it has none."""
 
     def internal_schema(self, spec: WriteSpec, role: Role = Role.VALUE) -> str:
-        """The schema of columns as ksqlDB writes it. If there are columns of both halves, only those of the half
-        count."""
+        """The schema of the half's columns as ksqlDB writes it."""

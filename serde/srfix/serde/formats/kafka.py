@@ -39,9 +39,7 @@ _Write: TypeAlias = Callable[[object], bytes]
 
 
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
-    """Makes a decoder for rows of the only column. Only the column matters, because the bytes have no names and no
-    wrapping.
-    """
+    """Rows of the only column. The bytes have no names and no wrapping."""
     column = _only(spec.columns)
     name, read = column.name, _READ[column.type]  # type: ignore[index]  # _only has looked
 
@@ -52,8 +50,7 @@ def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...]
 
 
 def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
-    """Makes an encoder for rows of the only column. The case rule matches its key in the row. There are no times to
-    cut."""
+    """The case rule matches the only column's key in a row. There are no times to cut."""
     column = _only(spec.columns)
     name, (check, write) = column.name, _WRITE[column.type]  # type: ignore[index]  # _only has looked
     record = RecordCheck(spec.case_rule)

@@ -167,16 +167,13 @@ def format_of(schema_type: str) -> Format:
 
 
 def record_name(schema: Schema, references: tuple[str, ...] = ()) -> str | None:
-    """The record name of a schema, as in Confluent's RecordNameStrategy (`ParsedSchema.name`); None if it has none, or
-    if srfix has no serde for the type.
-    """
+    """`ParsedSchema.name`, for RecordNameStrategy; None if the schema has none, or srfix has no serde for the type."""
     format_ = _known(schema.schema_type)
     return None if format_ is None else schema_module_of(format_).record_name(schema.text, references)
 
 
 def field_names(schema: Schema) -> tuple[str, ...]:
-    """The names of the fields of a schema's record; empty if its text has no record, or if srfix has no serde for the
-    type."""
+    """A record's field names; none if the text has no record, or srfix has no serde for the type."""
     format_ = _known(schema.schema_type)
     try:
         return () if format_ is None else schema_module_of(format_).field_names(schema.text)
@@ -192,12 +189,10 @@ def check_schema(schema: Schema) -> None:
 
 
 def as_readers_ask(schema: Schema) -> Schema:
-    """The schema with the text with which Java's readers look up its version (`ParsedSchema.canonicalString`),
-    whichever text of it the registry keeps and returns.
+    """The schema with the text with which Java's readers ask for its version (`ParsedSchema.canonicalString`).
 
-    For AVRO this is `Schema.toString()`, for JSON the document without blanks. An invalid text stays unchanged, because
-    readers fail when they parse it. PROTOBUF also stays unchanged: if a registry keeps texts as they were sent, srfix
-    does not know whether its text is the readers' text.
+    PROTOBUF stays unchanged: if a registry keeps texts as they were sent, srfix does not know the readers' text. So does
+    an invalid text, because readers fail when they parse it.
     """
     text = _java_text(schema.schema_type, schema.text, bool(schema.references))
     return schema if text == schema.text else replace(schema, text=text)

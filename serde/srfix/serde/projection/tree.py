@@ -133,9 +133,8 @@ def unfed(
     strict: bool,
     what: str,
 ) -> Unfed | None:
-    """Why a writer's records are not rows; None if they are. Nothing, not even a default, feeds the columns in `absent`
-    and the fields in `inside` (by path). `fields` are the fields that the writer has instead, and `what` names their
-    holder: "the writer schema", "the document"."""
+    """Why a writer's records are not rows; None if they are. Nothing feeds `absent` columns and the fields `inside`
+    them; the writer has `fields`, in what `what` names."""
     what = f"The {what.removeprefix('the ')}"
     if len(absent) == len(columns):
         fields = list(fields)

@@ -36,9 +36,7 @@ _READER: Final = "the reader's schema"
 
 
 def project(writer: W, spec: ReadSpec) -> Projection[W]:
-    """How bodies of a writer's schema are read into the columns of a half. With `times="integers"`, times stay the
-    written numbers, and the tree has integer columns.
-    """
+    """How bodies are read into a half's columns. With `times="integers"`, the tree has integer columns for times."""
     walk = _Walk(spec)
     columns = spec.known_columns
     shown = with_times(columns, spec.times)
@@ -70,8 +68,7 @@ class _Walk:
         """The paths of unfed columns, and of unfed fields within columns."""
 
     def value(self, writer: W, column: ColumnType, path: str, declared: ColumnType) -> Projected[W]:
-        """`declared` is the column's type with its times, which decides what can feed it. Without times, both types are
-        the same."""
+        """`declared` is the column's type with its times, which decides what can feed it."""
         unit = writer.unit if self._reads_units else None
         how = self._how(writer, column, path, unit, declared)
         default = None if isinstance(how, Refused) else writer.default
@@ -160,8 +157,7 @@ class _Walk:
     def _placed(
         self, writer: W, columns: Columns, fields: Sequence[WriterField[W]], holder: str, path: str
     ) -> list[tuple[WriterField[W], Column, bool]]:
-        """Which field feeds which column, in the order in which columns are filled, and whether the field is the last
-        one for the column."""
+        """Which field feeds which column, in the order of filling, and whether it is the column's last one."""
         by_name = writer.by_name(columns)
         by_field = {field.name: field for field in fields}
         where = f"{holder} at {path}" if path else holder

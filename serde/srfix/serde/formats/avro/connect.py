@@ -67,16 +67,14 @@ _KEYS: Final = primitive(ConnectType.STRING)
 
 @lru_cache(maxsize=256)
 def connect_schema(text: str, references: tuple[str, ...] = ()) -> ConnectSchema:
-    """The Connect schema of an Avro schema text. `references` are the referenced texts; each one stands after its own
-    references."""
+    """The Connect schema of a text. Each of the referenced texts stands after its own references."""
     return to_connect(load(text, references))
 
 
 def to_connect(root: AvroNode, *, by_units: bool = False) -> ConnectSchema:
-    """`AvroData.toConnectSchema`.
+    """`AvroData.toConnectSchema`; a recursive schema gives a cyclic one.
 
-    A recursive schema gives a cyclic one. With `by_units`, instants in microseconds and Debezium's types also become
-    Connect's Timestamp and Date, unlike in AvroData.
+    With `by_units`, instants in microseconds and Debezium's types also become Connect's, unlike in AvroData.
     """
     try:
         return _Conversion(by_units=by_units).schema(root)
@@ -106,8 +104,7 @@ class _Conversion:
         return schema if name is None else replace(schema, name=name)
 
     def _referred(self, node: AvroNode, *, optional: bool = False) -> ConnectSchema:
-        """The type within an array, a map or a union: only there can a record contain itself
-        (`toConnectSchemaWithCycles`)."""
+        """Only within an array, a map or a union can a record contain itself (`toConnectSchemaWithCycles`)."""
         waiting = self._open.get(node)
         if waiting is None:
             return self.schema(node, optional=optional)
@@ -202,10 +199,7 @@ def _finished(schema: ConnectSchema, node: AvroNode, default: object, *, optiona
 
 
 def union_field_name(branch: AvroNode) -> str:
-    """The field for a branch in a union's STRUCT (`AvroData.unionMemberFieldName`): the name of a record, enum or fixed
-    type without its namespace; the word of any other type. For a type that a reader's schema promotes, it is the
-    reader's type.
-    """
+    """The field for a union's branch (`AvroData.unionMemberFieldName`); for a promoted type, the reader's."""
     node = branch.read_as or branch
     return node.name.rpartition(".")[2] if node.kind in ("record", "enum", "fixed") else node.kind
 

@@ -24,8 +24,7 @@ _PRIMITIVES: Final = frozenset({"null", "boolean", "int", "long", "float", "doub
 
 
 def shortest(schema: ParsedSchema) -> object:
-    """The short form of a type within another type: fastavro is faster with a bare name if the type has nothing
-    else."""
+    """The short form of a type within another type: fastavro is faster with a bare name."""
     return schema["type"] if len(schema) == 1 and schema["type"] in _PRIMITIVES else schema
 
 
@@ -41,10 +40,9 @@ def fastavro_decoder(
 ) -> Decode:
     """A decoder on fastavro's reader.
 
-    `guard` runs before the reader. `explain` runs after the reader has failed, and raises the error that it finds; if
-    it finds none, `refusal` gives the message. `finish` turns the reader's value into the row, or raises a DecodeError.
-    `reader` is the parsed schema of the rows; None for the writer's schema. With `return_record_name`, records in
-    unions of records are (name, record).
+    `guard` runs before the reader. After a failure `explain` raises the error that it finds, otherwise `refusal` gives
+    it. `finish` makes the row. `reader` is the parsed schema of the rows, if it is not the writer's. With
+    `return_record_name`, records in unions of records are (name, record).
     """
     # Local variables of a closure are Python's fastest names, and this runs once per record.
     read = fastavro.schemaless_reader
@@ -82,11 +80,7 @@ def fastavro_encoder(
     prepare: Callable[[object], object],
     explain: Callable[[object], object],
 ) -> Encode:
-    """An encoder on fastavro's writer.
-
-    `prepare` checks the value and chooses the branch of each union. If it or the writer raises an error, `explain` runs
-    and raises the error that it finds.
-    """
+    """`prepare` checks the value and chooses branches. After a failure `explain` raises the error that it finds."""
     write = fastavro.schemaless_writer
     parsed = cast("dict[object, object]", schema)
 
@@ -115,8 +109,7 @@ _MARK: Final[ParsedSchema] = {"__fastavro_parsed": True, "__named_schemas": {}}
 
 
 class WriteSchema:
-    """The schema in fastavro's parsed form, without the logical types that the checks handle. `is_free` says whether
-    fastavro chooses the branch of a union of several types; otherwise a check has chosen it."""
+    """fastavro's parsed form, without the logical types that checks handle. `is_free`: fastavro chooses branches."""
 
     def __init__(self, *, is_free: bool) -> None:
         self._is_free = is_free

@@ -29,8 +29,7 @@ def check_schema(schema_text: str, references: tuple[str, ...] = ()) -> None:
 def as_connect(
     schema_text: str, references: tuple[str, ...] = (), *, by_units: bool
 ) -> tuple[ConnectSchema, tuple[Dropped, ...]]:
-    """AvroData's conversion of a schema. AvroData refuses, for example, a standalone null, and two branches with the
-    same name."""
+    """AvroData's schema. It refuses, for example, a standalone null, and two branches with the same name."""
     root = load(schema_text, references)
     try:
         return to_connect(root, by_units=by_units), ()
@@ -55,18 +54,11 @@ def infer_columns(
     role: Role = Role.VALUE,
     wrapped: bool | None = None,
 ) -> Inferred:
-    """The columns of an Avro schema as ksqlDB infers them, through Connect's (`AvroSchemaTranslator`,
-    `ConnectKsqlSchemaTranslator`), and the fields that no column type holds.
+    """The columns as ksqlDB infers them (`AvroSchemaTranslator`, `ConnectKsqlSchemaTranslator`), all nullable.
 
-    Nullability makes no difference: every column may be null. A union of several types is a STRUCT of its branches, an
-    enum a STRING, a fixed type BYTES; a logical type that Connect does not know (timestamp-micros, uuid, …) is its
-    underlying type. Left out are only maps whose keys are floating-point numbers or bytes, or have parts.
-
-    :param names: `upper` gives columns upper-case names, like unquoted identifiers; `keep` keeps the fields' names.
-    :param references: the texts to which the schema refers, in the order of registration.
-    :param role: gives the name of the only column of an un-wrapped schema: ROWKEY or ROWVAL.
-    :param wrapped: False treats the whole schema as the type of one column. None is ksqlDB's default, which does so for
-        every key, even a record, and for no value.
+    A union of several types is a STRUCT of its branches, an enum a STRING, a fixed type BYTES; a logical type that
+    Connect does not know (timestamp-micros, uuid, …) is its underlying type. Left out are only maps whose keys are
+    floating-point numbers or bytes, or have parts.
     """
     return columns_of(connect_schema(text, references), names=names, role=role, wrapped=wrapped)
 
@@ -95,9 +87,6 @@ def java_text(schema_text: str, *, has_references: bool) -> str:
 
 
 def record_name(schema_text: str, references: tuple[str, ...] = ()) -> str | None:
-    """The full name of a root that is a record (`AvroSchema.name`); None for any other type.
-
-    confluent-kafka for Python also treats the name of a type such as `string` as a record name; this function does not.
-    """
+    """The full name of a root that is a record (`AvroSchema.name`). confluent-kafka also takes a type's word."""
     root = load(schema_text, references)
     return root.name if root.kind == "record" else None

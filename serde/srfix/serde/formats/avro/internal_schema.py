@@ -37,12 +37,8 @@ def internal_schema(spec: WriteSpec, role: Role = Role.VALUE) -> str:
     """The Avro schema of columns as ksqlDB registers it: compact, and always the same text for the same columns.
 
     Every field is nullable with the default null; nested records are named by their path, joined with "_"; a MAP is an
-    array of `MapEntry` records. The default is the schema that the runtime serializer wrote up to 0.28: without
-    Connect's properties, except `connect.internal.type`.
-
-    Spaces around the `full_name` are cut off (`KsqlAvroSerdeFactory`); None is `KSQLDB_FULL_NAME`; for keys see
-    `key_full_name`. If un-wrapped, a single column stands without a record around it: the schema is then its type,
-    which is not nullable. The columns are those of the half `role`: a key holds no MAP.
+    array of `MapEntry` records. The default is the runtime serializer's text up to 0.28. `KsqlAvroSerdeFactory` strips
+    the `full_name`; for keys see `key_full_name`. An un-wrapped column is its type, which is not nullable.
     """
     half = spec.half(role)
     require_string_keys(half.known_columns, "Avro")
@@ -52,9 +48,7 @@ def internal_schema(spec: WriteSpec, role: Role = Role.VALUE) -> str:
 
 
 def avro_compatible(schema: ConnectSchema, full_name: str) -> ConnectSchema:
-    """`AvroSchemas.getAvroCompatibleConnectSchema`: STRUCTs and MAPs get names, fields names that Avro allows, and the
-    root is not optional.
-    """
+    """`AvroSchemas.getAvroCompatibleConnectSchema`: STRUCTs and MAPs get names, and the root is required."""
     return _Names().root(schema, full_name)
 
 
@@ -132,9 +126,7 @@ _LOGICAL: Final = {
 
 
 def avro_text(schema: ConnectSchema, *, meta_data: bool) -> str:
-    """The schema text, compact, its keys in Avro's order: the type's own, then properties as AvroData adds them.
-    `meta_data` says whether Connect's properties are written (`connect.meta.data`); `connect.internal.type` is always
-    written."""
+    """Compact, keys in Avro's order: the type's own, then AvroData's (`connect.meta.data` decides, except MapEntry)."""
     return json.dumps(_Writer(meta_data=meta_data).type(schema, ""), separators=(",", ":"), ensure_ascii=False)
 
 
@@ -181,8 +173,7 @@ class _Writer:
         return {**head, "connect.internal.type": "MapEntry"}
 
     def _head(self, schema: ConnectSchema, space: str) -> tuple[str | dict[str, _Json], str]:
-        """The beginning of a record, and the namespace within it; only its name if the same record was written
-        before."""
+        """A record's beginning, and the namespace within it; only its name if the same record was written before."""
         full_name = schema.name or ""
         namespace, name = split_full_name(full_name)
         if self._written.get(full_name) == schema:

@@ -36,8 +36,7 @@ _MARKED: Final = re.compile(f'"{_MARK}([^"]*)"')
 
 
 def java_schema(text: str, references: Sequence[str] | None = (), *, inline: bool = False) -> str:
-    """Java's text of a schema. `references` are the referenced texts; each one stands after its own references. None
-    treats every undefined name as a reference. `inline` writes the definition of a reference at its first use."""
+    """Java's text. A reference stands after its own; None: any undefined name is one. `inline` writes them out."""
     return java_json(_Writer(references or (), inline=inline, is_open=references is None).top(_load(text)))
 
 
@@ -79,8 +78,7 @@ def _load(text: str) -> Json:
 
 
 class _Writer:
-    """One pass over one schema. It reads names relative to their namespace, and writes them relative to their new
-    place."""
+    """One pass. It reads names relative to their namespace, and writes them relative to their new place."""
 
     def __init__(self, references: Sequence[str], *, inline: bool, is_open: bool) -> None:
         self._inline = inline
@@ -230,9 +228,7 @@ class _Writer:
 
 
 def _relative(full: str, space: str) -> str:
-    """A name relative to a namespace; the full name if the short name is that of an Avro type
-    (`Schema.Name.shouldWriteFull`, Avro 1.11.3).
-    """
+    """A relative name; the full one if the short one is an Avro type's (`Schema.Name.shouldWriteFull`, Avro 1.11.3)."""
     namespace, _, short = full.rpartition(".")
     return short if namespace == "" or (namespace == space and short not in _TYPES) else full
 

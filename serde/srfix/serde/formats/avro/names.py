@@ -19,9 +19,7 @@ KSQLDB_FULL_NAME: Final = f"{_NAMESPACE}.KsqlDataSourceSchema"
 
 
 def key_full_name(source_name: str) -> str:
-    """The record name that CREATE and C*AS give an Avro key of a source or sink without KEY_SCHEMA_FULL_NAME
-    (`AvroFormat.getKeySchemaName`): MY_TABLE gives `io.confluent.ksql.avro_schemas.MyTableKey`.
-    """
+    """`AvroFormat.getKeySchemaName`, without KEY_SCHEMA_FULL_NAME: MY_TABLE gives `….avro_schemas.MyTableKey`."""
     return f"{_NAMESPACE}.{upper_camel(source_name)}Key"
 
 
@@ -31,9 +29,7 @@ def avro_fields(columns: Columns) -> dict[str, Column]:
 
 
 def avro_names(names: Iterable[str]) -> dict[str, str]:
-    """A mapping from Avro field names to declared names: "." becomes "_", and nothing else changes
-    (`AvroSchemas.avroCompatibleFieldName`).
-    """
+    """Avro field names → declared names: "." becomes "_" (`AvroSchemas.avroCompatibleFieldName`)."""
     fields: dict[str, str] = {}
     for name in names:
         field = name.replace(".", "_")
@@ -46,9 +42,7 @@ def avro_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def check_name(name: str, *, column: str) -> str:
-    """:raises ColumnError: unless Avro's Java library allows the name (`Schema.validateName`). Letters and digits are
-    Unicode's, except those of surrogate pairs.
-    """
+    """`Schema.validateName`: letters and digits are Unicode's, except those of surrogate pairs."""
     if not name:
         raise ColumnError(f"The column {column!r} is not compatible with Avro: empty name. Give it another one.")
     for index, character in enumerate(name):

@@ -61,8 +61,7 @@ _KINDS: Final[dict[str, tuple[type, ...]]] = {
 
 
 def far_time_check(root: AvroNode, plain: Callable[[], Decode]) -> Callable[[bytes, int], None]:
-    """A check that raises an `OutOfRangeError`, with path and number, for the first time of a body that a datetime
-    cannot hold. Only for well-formed bodies. `plain` makes a decoder that gives times as integers."""
+    """Raises the error for a well-formed body's first time that a datetime cannot hold. `plain` gives integers."""
 
     def check(payload: bytes, body_offset: int) -> None:
         for error in _far(root, plain()(payload, body_offset), ""):

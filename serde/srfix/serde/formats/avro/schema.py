@@ -94,9 +94,8 @@ class AvroNode:
 
 @lru_cache(maxsize=256)
 def load(text: str, references: tuple[str, ...] = (), *, wraps_single_types: bool = False) -> AvroNode:
-    """The graph of a schema text. `references` are the direct and indirect references; each one stands after its own
-    references. The text can use their types by full name, as in Java's parser (`AvroSchema.rawSchema`). With
-    `wraps_single_types`, a single type in a union is also a branch."""
+    """The graph of a text, which can use the references' types by full name (`AvroSchema.rawSchema`). Each reference
+    stands after its own references."""
     named: dict[str, object] = {}
     for reference in references:
         _parse(reference, named)
@@ -130,11 +129,10 @@ def _parse(text: str, named: dict[str, object]) -> object:
 
 
 def _without_invalid_decimals(part: object) -> object:
-    """The schema, in which invalid decimals (Avro ignores them, fastavro refuses them) get a name of srfix;
-    `_set_logical` restores it.
+    """Renames the mark of invalid decimals, which Avro ignores and fastavro refuses; `_set_logical` restores it.
 
-    A decimal is invalid if its scale is larger than the precision, if a number is negative or not an integer, or if the
-    fixed type is too small (Avro's specification, "Logical Types": the underlying type then counts).
+    Invalid (Avro's specification, "Logical Types"): a scale beyond the precision, a number that is negative or not an
+    integer, a fixed type that is too small.
     """
     if isinstance(part, list):
         return [_without_invalid_decimals(item) for item in part]
@@ -294,8 +292,7 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def nullable_branch(node: AvroNode) -> tuple[AvroNode, bool] | None:
-    """The only type that can hold a value, and whether null is allowed beside it; None if there are several such types,
-    or none."""
+    """The only type that can hold a value, and whether null stands beside it; None if there is no such type."""
     if node.kind != "union":
         return None if node.kind == "null" else (node, False)
     if node.wraps_single_type and len(node.branches) == 1:

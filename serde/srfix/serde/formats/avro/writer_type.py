@@ -66,8 +66,7 @@ class AvroType:
 
     @property
     def default(self) -> object:
-        """Connect's own property on the type beside null, because Connect loses the Avro field's default. For a type
-        with parts, null stays null: only a Connect source with such a schema writes such a default."""
+        """Only connect.default: Connect loses the field's own. For a type with parts, null stays null."""
         has_parts = self.value.kind == "record" or self.value.items is not None
         if not self._is_field or self.value is self.node or not self.is_nullable or has_parts:
             return None
@@ -136,8 +135,7 @@ class AvroType:
         return AvroType(AvroNode(kind="string")), AvroType(self.value.items)
 
     def by_name(self, columns: Columns) -> Mapping[str, Column]:
-        """The columns by their Avro-compatible names, as ksqlDB matches them
-        (`ConnectSchemas.withCompatibleSchema`)."""
+        """By Avro-compatible names, as ksqlDB matches columns (`ConnectSchemas.withCompatibleSchema`)."""
         return avro_fields(columns)
 
     def is_type_of(self, column: ColumnType) -> bool:
@@ -168,8 +166,7 @@ def _has_null(node: AvroNode) -> bool:
 
 
 def connect_type(node: AvroNode) -> tuple[ConnectType | None, str | None]:
-    """The type and the logical name in AvroData; None for null, which AvroData refuses. For a type that a reader's
-    schema promotes, these are of the reader's type."""
+    """The type and logical name in AvroData, of the reader's type if it promotes one; None for null."""
     if node.read_as is not None:
         return connect_type(node.read_as)
     match node.kind:

@@ -43,11 +43,7 @@ HAS_LOCAL_TIMES: Final = False
 
 
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
-    """Makes a decoder. Without columns it gives the parsed JSON: fractions are floats, whole numbers are exact.
-
-    With columns, a body `null` is not a row but None. If the column is un-wrapped, it is that column's null. The schema
-    and its references are ignored, because JSON has none.
-    """
+    """With columns, a body `null` is None, or an un-wrapped column's null. Without, fractions are floats."""
     if spec.columns is None:
         return plain_decoder()
     check_json_columns(spec.columns, wrapped=spec.wrapped)
@@ -60,8 +56,7 @@ def plain_decoder() -> Decode:
 
 
 def column_decoder(spec: ReadSpec, *, is_fed: bool = False) -> Decode:
-    """A decoder for rows of the columns. If un-wrapped, the body is the bare value of the only column. If it is already
-    known that the writer feeds columns (`is_fed`), even a document without any of their keys is a row."""
+    """Rows, or bare values. With `is_fed` (the writer feeds columns), a document without any of their keys is a row."""
     columns = with_times(spec.known_columns, spec.times)
     single = None if spec.wrapped else columns[0]
     is_fed = is_fed or has_rows_of_nulls(spec.case_rule, strict=spec.strict)
@@ -116,8 +111,7 @@ class _Readers:
         self.shapes: Shapes[tuple[_Step, ...]] = Shapes()
 
     def of(self, type_: ColumnType, where: str, *, is_repeated: bool = False) -> Convert:
-        """The reader of a type. If values are in an array or a map (`is_repeated`), a body may hold many, so their rows
-        are counted."""
+        """In an array or a map (`is_repeated`), a body may hold many values, so their rows are counted."""
         match type_:
             case Struct():
                 return _StructReader(type_, self, where, is_repeated=is_repeated).read
@@ -292,8 +286,7 @@ def node_class(value: object) -> str:
 
 
 def required_type(type_: ColumnType) -> str:
-    """The type as in the engine's errors: for scalars the base type (INTEGER), for others the SQL text of
-    `SqlSchemaFormatter` (INT, VARCHAR)."""
+    """As in the engine's errors: INTEGER for a scalar, `SqlSchemaFormatter`'s text within others (INT, VARCHAR)."""
     return _sql(type_) if not isinstance(type_, ScalarType) else type_.value
 
 

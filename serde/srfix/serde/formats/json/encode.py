@@ -66,12 +66,7 @@ _PLAIN_FROM, _PLAIN_BELOW = 1e-3, 1e7
 
 
 def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
-    """Makes an encoder. Without columns it accepts every value with an unambiguous JSON form: no NaN, no bytes, no
-    dates.
-
-    With columns, the case rule matches a row's keys to the columns; a missing column is written as null. The schema and
-    its references are ignored, because JSON has none.
-    """
+    """Missing columns are written as null. Without columns, any value with an unambiguous JSON form is written."""
     if spec.columns is None:
         return plain_encoder()
     check_json_columns(spec.columns, wrapped=spec.wrapped)
@@ -138,9 +133,7 @@ def _no_json(error: Exception) -> EncodeError:
 
 
 def column_encoder(spec: WriteSpec, *, maps_as_entries: bool = False) -> Encode:
-    """An encoder for rows of the columns. If un-wrapped, the bytes are the bare value of the only column. With
-    `cut_times`, times finer than milliseconds are cut. With `maps_as_entries`, a MAP is an array of `{"key": …,
-    "value": …}`, as in JSON_SR."""
+    """An encoder for rows, or bare values. With `maps_as_entries`, a MAP is an array of `{"key": …}`, as in JSON_SR."""
     plan = _Plan(spec.case_rule, maps_as_entries=maps_as_entries, cut_times=spec.cut_times)
     columns = with_times(spec.known_columns, spec.times)
     return check_encoder(plan.of(Struct(columns)), single=None if spec.wrapped else columns[0].name)

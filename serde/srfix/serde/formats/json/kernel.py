@@ -36,8 +36,7 @@ _KEY_BYTES: Final = 256 << 10
 
 
 def native_decoder(describe: Callable[[Description], bytes], otherwise: Decode, ask: Ask | None = None) -> Decode:
-    """The kernel's decoder, which calls `otherwise` for bodies that it does not read; only `otherwise` if there is no
-    kernel, or it does not know one of the types. `describe` fills a description and returns its text."""
+    """The kernel's decoder; `otherwise` if there is no kernel, or it lacks a type. `describe` gives the text."""
     native = kernel()
     if native is None:
         return otherwise
@@ -78,8 +77,7 @@ class Description:
 
 
 def native_column_decoder(columns: Columns, spec: ReadSpec, *, is_fed: bool, otherwise: Decode) -> Decode:
-    """Like `column_decoder`, which has made `otherwise` from the same spec. `columns` are the columns of the spec's
-    rows."""
+    """`column_decoder` with the kernel. It has made `otherwise`; `columns` are those of the spec's rows."""
     plain = _Plain(spec.case_rule, strict=spec.strict)
 
     def describe(description: Description) -> bytes:

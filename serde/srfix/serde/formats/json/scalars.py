@@ -238,9 +238,7 @@ def _bytes(value: object) -> Value:
 
 
 def base64_bytes(text: str) -> bytes:
-    """The bytes of a text, like Jackson's `binaryValue`: spaces between groups of four are allowed, and several runs
-    with their own padding.
-    """
+    """Jackson's `binaryValue`: spaces between groups of four, and several runs with their own padding, are allowed."""
     try:
         return binascii.a2b_base64(text, strict_mode=True)
     except ValueError:  # Jackson may still accept a text that is not strict base64

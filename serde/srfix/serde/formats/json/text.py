@@ -31,9 +31,7 @@ class Raw:
 
 
 def compact_text(value: object) -> str:
-    """The text of a value that was parsed exactly, with numbers in BigDecimal's form (`ObjectMapper`
-    .writeValueAsString after .treeToValue).
-    """
+    """`ObjectMapper.writeValueAsString` after `treeToValue`: an exact value, numbers in BigDecimal's form."""
     parts: list[str] = []
     _write(value, parts, _quoted, _no_double)
     return "".join(parts)

@@ -44,8 +44,7 @@ def is_union(schema: ConnectSchema) -> bool:
 
 
 def connect_schema(text: str, references: tuple[str, ...] = ()) -> ConnectSchema:
-    """The Connect schema of a JSON Schema text. `references` are the referenced texts, by name (`ReferenceText`) or
-    with an `$id`."""
+    """The Connect schema of a text; its references have names (`ReferenceText`) or an `$id`."""
     # Texts compare as equal even if their names differ, so the names are part of the cache key.
     return _remembered(text, references, tuple(map(reference_name, references)))
 
@@ -208,8 +207,7 @@ class _Conversion:
 
 
 def is_required(schema: ConnectSchema, name: str) -> bool:
-    """Whether a STRUCT's field is in the schema's "required". Connect has no such property, and ksqlDB ignores it.
-    srfix keeps it as its own parameter, which is not written to schemas."""
+    """Whether a field is in "required". ksqlDB ignores it, so it is srfix's own parameter, which no schema gets."""
     return f"{_REQUIRED}.{name}" in schema.parameters
 
 
@@ -229,8 +227,7 @@ def _beside_null(node: Node) -> Node | None:
 
 
 def _by_index(node: Node) -> tuple[tuple[str, Node], ...]:
-    """The properties by their `connect.index`. A property without one gets the number of properties before it. If two
-    have the same index, the later one replaces the other, as in JsonSchemaData's TreeMap."""
+    """By `connect.index`, or the number of properties before; the later of two replaces the other (a TreeMap)."""
     placed: dict[int, tuple[str, Node]] = {}
     for name, part in node.properties.items():
         index = _integer(part, "connect.index")

@@ -101,8 +101,7 @@ class _Plan:
         return refuse
 
     def _read(self, value: Projected[JsonType], *, is_repeated: bool = False) -> Read:
-        """The reader of a writer's type for a column. For a type that does not fit, the reader raises an error when it
-        is called, null or not, as `ConnectDataTranslator.validateSchema` does."""
+        """A type that does not fit is refused, null or not (`ConnectDataTranslator.validateSchema`)."""
         if not isinstance(value.how, Refused):
             return _with_null(value, self._of_node(value, is_repeated=is_repeated), self.budget)
         return value.how.refuse

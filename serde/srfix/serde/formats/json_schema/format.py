@@ -39,9 +39,7 @@ values_decoder: None = None
 
 
 def check_schema(schema_text: str, references: tuple[str, ...] = ()) -> None:
-    """:raises SchemaError: if the text is not a JSON Schema that can be used for validation.
-    :raises UsageError: if jsonschema-rs is not installed.
-    """
+    """Raises an error unless jsonschema-rs can validate with the text."""
     validator(schema_text, references=references)
 
 
@@ -60,19 +58,11 @@ def infer_columns(
     role: Role = Role.VALUE,
     wrapped: bool | None = None,
 ) -> Inferred:
-    """The columns of a JSON Schema as ksqlDB infers them, through Connect's (`JsonSchemaTranslator`,
-    `ConnectKsqlSchemaTranslator`), and the properties that no column type holds.
+    """The columns as ksqlDB infers them (`JsonSchemaTranslator`, `ConnectKsqlSchemaTranslator`).
 
-    "required" makes no difference: every column may be null. An integer is a BIGINT and a number a DOUBLE, unless
-    `connect.type` says otherwise; an enum is a STRING; a oneOf or anyOf of several types is a STRUCT of them.
-    Properties are in the order of their `connect.index`; those without one are in the order of Java's HashMap, as in
-    the engine.
-
-    :param names: `upper` gives columns upper-case names, like unquoted identifiers; `keep` keeps the properties' names.
-    :param references: the texts to which the schema refers, by name (`ReferenceText`) or with an `$id`.
-    :param role: gives the name of the only column of an un-wrapped schema: ROWKEY or ROWVAL.
-    :param wrapped: False treats the whole schema as the type of one column. None is ksqlDB's default, which does so for
-        every key, even a record, and for no value.
+    An integer is a BIGINT and a number a DOUBLE, unless `connect.type` says otherwise; an enum is a STRING; a oneOf or
+    anyOf of several types is a STRUCT of them. Properties are in the order of their `connect.index`; those without one
+    are in the order of Java's HashMap, as in the engine.
     """
     return columns_of(connect_schema(text, references), names=names, role=role, wrapped=wrapped)
 
@@ -124,9 +114,6 @@ def internal_schema(spec: WriteSpec, role: Role = Role.VALUE) -> str:
 
     Every property is a oneOf with null and has its `connect.index`; properties are in the order of Java's HashMap. A
     MAP is an array of entries. The text is the same for all generations, and for CREATE and the serializer.
-
-    If un-wrapped, a single column stands without an object around it: the schema is then its type, or null. The columns
-    are those of the half `role`: a key holds no MAP.
     """
     half = spec.half(role)
     check_json_columns(half.known_columns, wrapped=half.wrapped)
@@ -142,8 +129,7 @@ def projection(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = (
 def _projection(
     schema_text: str, spec: ReadSpec, references: tuple[str, ...], names: tuple[str | None, ...]
 ) -> Projection[JsonType] | ByKeys:
-    """:param names: the names of the references. They are a separate argument, because references with equal texts
-    compare as equal."""
+    """The references' `names` are a key of their own, because references with equal texts compare as equal."""
     writer = JsonType(connect_schema(schema_text, references))
     if spec.case_rule is CaseRule.KSQLDB_2020:
         return ByKeys(expected=tuple(field.name for field in writer.fields("")), holder=writer.holder)
@@ -151,13 +137,10 @@ def _projection(
 
 
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
-    """Makes a decoder. Without columns it gives the parsed JSON, whatever the schema says: fractions are floats, whole
-    numbers are exact.
+    """Without columns, the parsed JSON, whatever the schema says.
 
-    With columns, `CaseRule.KSQLDB_2020` reads like the engine up to 0.28.1: it reads the JSON after the schema id and
-    ignores the schema (`KsqlJsonDeserializer`; as a MAP it accepts objects, not the entries that it writes itself). All
-    other rules read through Connect under the writer's schema (`json_schema.decode`). `references` are the texts to
-    which the schema refers, by name (`ReferenceText`) or with an `$id`.
+    `CaseRule.KSQLDB_2020` reads like the engine up to 0.28.1, which ignores the schema (`KsqlJsonDeserializer`; as a
+    MAP it accepts objects, not the entries that it writes itself). All other rules read through Connect.
     """
     if spec.columns is None:
         return plain_decoder()
@@ -173,8 +156,7 @@ def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...]
 
 
 def _feeds_by_keys(schema_text: str | None, references: tuple[str, ...], columns: Columns) -> bool:
-    """True if the schema has a property for any of the columns: then even a document without it is a row of these
-    columns."""
+    """True if a property feeds a column: then even a document without it is a row."""
     try:
         writer = connect_schema(schema_text or "{}", references)
     except SchemaError:
@@ -184,12 +166,7 @@ def _feeds_by_keys(schema_text: str | None, references: tuple[str, ...], columns
 
 
 def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
-    """Makes an encoder. Without columns it accepts every value with an unambiguous JSON form: no NaN, no bytes, no
-    dates.
-
-    With columns, the schema is their internal schema: the case rule matches a row's keys to the columns, missing
-    columns and nulls are written as null, and a MAP is an array of entries. For another schema see `encoder_under`.
-    """
+    """With columns, the schema is their internal schema; without, any value with an unambiguous form is written."""
     if spec.columns is None:
         return plain_encoder()
     check_json_columns(spec.columns, wrapped=spec.wrapped)
@@ -197,8 +174,6 @@ def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...
 
 
 def encoder_under(schema_text: str, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
-    """An encoder of columns under an existing schema, like ksqlDB with a SCHEMA_ID: exact names, and the schema's
-    defaults are filled in (`json_schema.encode`).
-    """
+    """Like ksqlDB with a SCHEMA_ID: exact names, and the schema's defaults are filled in (`json_schema.encode`)."""
     check_json_columns(spec.known_columns, wrapped=spec.wrapped)
     return under_encoder(connect_schema(schema_text, references), spec)

@@ -183,8 +183,7 @@ _NODES: Final = {
 
 
 def wrong_node(node: object, wanted: str, column: ColumnType | None, path: str) -> CoercionError:
-    """The error for a body with another kind of JSON than its schema says. It does not quote the body, which may hold
-    personal data."""
+    """A body with another JSON than its schema says. The error does not quote the body: it may hold personal data."""
     return CoercionError(
         f"At {path or 'the root'}, the body has {_NODES.get(type(node), 'something')}, but the writer's schema needs "
         f"{wanted}.",

@@ -114,9 +114,8 @@ _COMBINED_WORDS = hash_map_order(("allOf", "anyOf", "oneOf"))
 
 
 def load(text: str, references: Sequence[str] = ()) -> Node:
-    """Loads a schema. `references` are its direct and indirect references. A text with a name (`ReferenceText`) is
-    known by the name, another text by its `$id`. If neither fits, a single text is used for a single unknown
-    reference."""
+    """A text with a name (`ReferenceText`) is known by it, another by its `$id`; a single unnamed text also serves for
+    a single unknown reference."""
     try:
         return _Loader(parsed(text), [(reference_name(part), parsed(part)) for part in references]).root()
     except RecursionError:

@@ -25,8 +25,7 @@ def string_hash(text: str) -> int:
 
 
 def hash_map_order(keys: Iterable[str], *, capacity: int = _DEFAULT_CAPACITY) -> tuple[str, ...]:
-    """The keys in the iteration order of a HashMap that got them in the given order. `capacity` is its initial
-    capacity."""
+    """The iteration order of a HashMap of this initial capacity that got the keys in the given order."""
     hashes = {key: (hash_ := string_hash(key)) ^ hash_ >> 16 for key in keys}
     size = 1 << max(capacity - 1, 0).bit_length()
     buckets: dict[int, list[str]] = {}

@@ -27,10 +27,9 @@ _WORDS: Final[dict[ConnectType, str]] = {
 
 
 def schema_text(schema: ConnectSchema) -> str:
-    """The text of `JsonSchemaData.fromConnectSchema` and `JsonSchema.canonicalString`.
+    """`JsonSchemaData.fromConnectSchema`, `JsonSchema.canonicalString`, only for columns: no enums, unions, defaults.
 
-    It handles only schemas of columns: without enums, unions, defaults and recursion. Keys are in the order of Everit's
-    `ToStringVisitor`, properties in the order of its HashMap.
+    Keys are in the order of Everit's `ToStringVisitor`, properties in the order of its HashMap.
     """
     text = json.dumps(_json(schema, None), separators=(",", ":"), ensure_ascii=False)
     return _CONTROL.sub(lambda match: match[0].upper().replace("U", "u"), text)

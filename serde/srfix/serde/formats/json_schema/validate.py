@@ -36,11 +36,7 @@ _BASE: Final = "json-schema:///"
 
 
 def validator(schema_text: str, *, references: tuple[str, ...] = ()) -> Validate:
-    """A check of bodies (bytes) and objects against a schema. It is made once per schema.
-
-    A schema that does not name its draft counts as draft 7, as in the registry. `references` are the texts to which the
-    schema refers, by name (`ReferenceText`) or with an `$id`.
-    """
+    """A check of bodies (bytes) and objects; a schema without a draft counts as draft 7, as in the registry."""
     names = tuple(map(reference_name, references))
     checker = _checker(schema_text, references, names)
 
@@ -62,10 +58,8 @@ def validator(schema_text: str, *, references: tuple[str, ...] = ()) -> Validate
 
 
 def first_misfit_of(document: Json, references: Mapping[str, Json]) -> FirstMisfit:
-    """A check with the same results as confluent-kafka, which uses the Python library jsonschema: the newest draft if a
-    schema names none, `format` only as an annotation, unknown keywords allowed. Unlike there, patterns follow ECMA 262
-    (as in the specification), and nothing is fetched. `references` are the referenced schemas, by their names in
-    `$ref`."""
+    """A check with confluent-kafka's results (library jsonschema): the newest draft, `format` only as an annotation.
+    Unlike there, patterns follow ECMA 262 (as in the specification), and nothing is fetched."""
 
     def retrieve(uri: str) -> Json:
         # A root with an $id makes a reference's name absolute. Longest first: "b/c.json" before "c.json".
@@ -141,9 +135,7 @@ def _compiled(
 ) -> jsonschema_rs.Validator:
     """A validator that fetches nothing, quotes no value, and stops patterns that backtrack too long.
 
-    :param retrieve: URI → the referenced document, if `documents` has none with that URI.
-    :param refusal: the problem of a schema → the error's message.
-    :param missing: the message if jsonschema-rs is missing; it is imported here.
+    `refusal` gives the message for a schema that cannot be used, `missing` is that without jsonschema-rs.
     """
     try:
         import jsonschema_rs

@@ -37,11 +37,7 @@ _GROUP_OF: Final[dict[int, tuple[str, ...]]] = {
 
 
 def cannot_read(update: Compiled, original: Compiled) -> list[str]:
-    """The reasons why one schema cannot read what another one wrote (`ProtobufSchema.isBackwardCompatible`); empty if it can.
-    They are sorted, and limited to `COMPATIBILITY_REASONS`.
-
-    :raises SchemaError: if the schemas' messages refer to each other too deeply.
-    """
+    """Why one schema cannot read another's payloads (`ProtobufSchema.isBackwardCompatible`), sorted."""
     old, new = original.file, update.file
     comparison = _Comparison(old.name, new.name)
     try:

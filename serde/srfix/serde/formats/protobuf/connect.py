@@ -94,10 +94,7 @@ _INT: Final = re.compile(r"[+-]?[0-9]{1,10}", re.ASCII)
 
 
 def connect_schema(compiled: Compiled, message: Descriptor) -> ConnectSchema:
-    """The Connect schema of a message. A message that contains itself gives a cyclic schema.
-
-    :raises SchemaError: if two fields have the same name, or the message nests too deep.
-    """
+    """The Connect schema of a message. A message that contains itself gives a cyclic schema."""
     try:
         return _Conversion(compiled).message(message)
     except RecursionError:

@@ -76,11 +76,7 @@ _SAME: Final = {
 
 
 def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *, framed: bool) -> Decode:
-    """A decoder of whole payloads.
-
-    :param make: message indexes → the reader of bodies of the message that they name.
-    :param framed: whether indexes stand before the body.
-    """
+    """A decoder of payloads, with message indexes if `framed`. `make` gives the reader of a message's bodies."""
     first = make((0,))
     if not framed:
         return lambda payload, offset: first(payload[offset:] if offset else payload)
@@ -111,11 +107,7 @@ def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *,
 
 
 def reader(message: Descriptor, read: Callable[[Any], Value], budget: Budget | None = None) -> Callable[[bytes], Value]:
-    """Makes the reader of a message's bodies.
-
-    :param budget: limits the values that `read` makes of a message. None if `read` returns the message itself: then
-        required fields may be missing, as with the runtime.
-    """
+    """The reader of a message's bodies. Without a `budget`, required fields may be missing, as with the runtime."""
     from google.protobuf.message import DecodeError as ParseError
 
     made = class_of(message)
@@ -396,8 +388,7 @@ def _is_proto3(file: FileDescriptor) -> bool:
 
 
 def _text(text: str | bytes, where: str, is_exact: bool) -> str:
-    """The runtime returns a string that is not UTF-8 as bytes. Java replaces the bad bytes with U+FFFD
-    (`ByteString.toStringUtf8`)."""
+    """Java replaces bytes that are not UTF-8 with U+FFFD (`ByteString.toStringUtf8`); the runtime returns them."""
     if isinstance(text, str):
         return text
     if is_exact:
@@ -499,9 +490,8 @@ def _no_time(shown: str, where: str, why: str) -> OutOfRangeError:
 
 
 def plain_reader(message: Descriptor) -> Callable[[bytes], Value]:
-    """Makes the reader of a message's bodies that returns dicts of its fields, in the form that the encoder takes: an enum is
-    its value's name, and every message is a dict, also a message for a time. An absent field is None, but in a oneof of
-    several fields it is left out."""
+    """The reader of dicts in the encoder's form: enums as names, every message as a dict. An absent field is None, but in
+    a oneof of several fields it is left out."""
     plain = _Plain()
     return reader(message, plain.message, plain.budget)
 

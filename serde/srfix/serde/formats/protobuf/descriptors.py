@@ -93,12 +93,7 @@ class Compiled:
     groups."""
 
     def message(self, indexes: tuple[int, ...] = (0,)) -> Descriptor:
-        """The message that the indexes name: the first index counts the messages of the file, and each further index counts
-        the messages in the message before (`ProtobufSchema.toMessageName`).
-
-        :raises IndexError: if there is no such message.
-        :raises SchemaError: if the schema has no message at all.
-        """
+        """By indexes in the file, then in the message before (`ProtobufSchema.toMessageName`); or an IndexError."""
         first, *deeper = indexes
         found = self._messages(None)[first]
         for index in deeper:
@@ -106,10 +101,7 @@ class Compiled:
         return found
 
     def named(self, full_name: str) -> Descriptor:
-        """One of the schema's own messages.
-
-        :raises SchemaError: if it has no message with this name.
-        """
+        """One of the schema's own messages, not of an import."""
         try:
             message = self.pool.FindMessageTypeByName(full_name)
         except KeyError:
@@ -149,10 +141,7 @@ class Compiled:
         return [one for one in parent.nested_types if not one.GetOptions().map_entry and one.full_name not in groups]
 
     def meta(self, field: FieldDescriptor) -> dict[str, str]:
-        """The parameters that `confluent.field_meta` gives a field.
-
-        :raises SchemaError: if its options have a text that is not UTF-8; protoc accepts such a text.
-        """
+        """The parameters of `confluent.field_meta`. Options that are not UTF-8, which protoc accepts, are refused."""
         from google.protobuf.message import DecodeError
         from google.protobuf.message_factory import GetMessageClass
 
@@ -203,14 +192,8 @@ def messages_in(message: Descriptor, *, but: frozenset[str] = frozenset()) -> It
 
 
 def compiled(text: str, references: tuple[str, ...] = ()) -> Compiled:
-    """A schema's descriptors. They are made once per schema.
-
-    :param text: .proto text, or the base64 of a FileDescriptorProto, which confluent-kafka registers
-        (`ProtobufSchema`'s constructor takes both).
-    :param references: the texts of its direct and indirect imports, with their names (`ReferenceText`).
-    :raises SchemaError: if protoc does not accept it.
-    :raises UsageError: if grpcio-tools is not installed.
-    """
+    """The descriptors of .proto text, or of the base64 of a FileDescriptorProto, which confluent-kafka registers
+    (`ProtobufSchema`'s constructor takes both). `references` are its direct and indirect imports."""
     return _compiled(text, references, tuple(map(reference_name, references)))
 
 
@@ -320,22 +303,16 @@ def _descriptor_in(code: bytes) -> bytes:
 
 
 def _as_protoc_wants(text: str) -> str:
-    """A text with three changes for protoc.
-
-    It declares its syntax, because protoc otherwise writes a warning to the terminal. It imports Confluent's options if it uses
-    them, because Confluent's converter writes them without the import (`ProtobufData.fromConnectSchema`). It has `_MARK` in
-    place of `map_entry`, which the registry writes if it was sent the schema as a descriptor (`ProtobufSchema.toMessage`).
-    """
+    """A text with a syntax (protoc otherwise writes a warning to the terminal), with the import of Confluent's options,
+    which their converter leaves out (`ProtobufData.fromConnectSchema`), and with `_MARK` for `map_entry`, which the
+    registry writes if it was sent the schema as a descriptor (`ProtobufSchema.toMessage`)."""
     syntax = "" if _SYNTAX.match(text) else 'syntax = "proto2";'
     imported = f'\nimport "{META}";' if _META.search(text) and META not in text else ""
     return f"{syntax}{_MAP_ENTRY.sub(_MARK, text)}{imported}"
 
 
 def _check_nesting(text: str) -> None:
-    """Protects the process: protoc reads an option's value by recursion without a limit, so a deep one would crash it.
-
-    :raises SchemaError: if the text's brackets nest too deep.
-    """
+    """Protects the process: protoc reads an option's value by recursion without a limit."""
     level = 0
     for token in _TOKEN.finditer(text):
         if token["opens"]:
@@ -358,8 +335,7 @@ def _write(folder: Path, name: str, text: str) -> None:
 
 
 def _google_types(text: str, files: dict[str, str]) -> dict[str, str]:
-    """The `google/type/*.proto` that are imported. protoc gets none of the other files that are installed beside them, because
-    the registry does not know those without a reference either (`ProtobufSchema.KNOWN_DEPENDENCIES`)."""
+    """The imported `google/type/*.proto`. protoc gets no others, like the registry (`KNOWN_DEPENDENCIES`)."""
     folder = _installed()[1]
     names = {name for content in (text, *files.values()) for name in _GOOGLE_TYPE.findall(content)}
     paths = ((name, folder / name) for name in sorted(names))

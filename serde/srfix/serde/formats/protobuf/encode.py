@@ -65,10 +65,7 @@ def plain_encoder(message: Descriptor, indexes: tuple[int, ...] | None) -> Encod
 
 
 def column_encoder(message: Descriptor, root: ProtoType, indexes: tuple[int, ...] | None, spec: WriteSpec) -> Encode:
-    """An encoder of rows with the columns; if they are un-wrapped, of the bare value of the only column.
-
-    :raises SchemaError: if a column has no field, or a field of another type.
-    """
+    """An encoder of rows with the columns; if they are un-wrapped, of the bare value of the only column."""
     plan = _Plan(spec)
     if spec.wrapped:
         check = plan.value(root, Struct(spec.known_columns), "")
@@ -169,8 +166,7 @@ def _explained(message: Descriptor, row: object, check: ValueCheck | None, error
 
 
 def _misfit_path(message: Descriptor, row: Mapping[Any, object]) -> str:
-    """The path of the first field whose value the runtime refuses, because the runtime does not always name it. It is empty if
-    each field alone is accepted."""
+    """The first field that the runtime refuses, which it does not always name; empty if it takes each alone."""
     made = class_of(message)
     for name, value in row.items():
         try:

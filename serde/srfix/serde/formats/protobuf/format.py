@@ -36,9 +36,7 @@ _FIRST: Final = (0,)
 
 
 def check_schema(schema_text: str, references: tuple[str, ...] = ()) -> None:
-    """:raises SchemaError: if protoc does not accept the text.
-    :raises UsageError: if the libraries of the extra `protobuf` are not installed.
-    """
+    """Raises an error unless protoc accepts the text."""
     compiled(schema_text, references)
 
 
@@ -59,11 +57,7 @@ def infer_columns(
     wrapped: bool | None = None,
     full_name: str | None = None,
 ) -> Inferred:
-    """The columns of a message as ksqlDB infers them (`ProtobufSchemaTranslator`, `ConnectKsqlSchemaTranslator`), and the
-    fields that no column type holds. A key also has its message's fields as columns.
-
-    :param full_name: the message, as in ksqlDB's VALUE_SCHEMA_FULL_NAME; None for the schema's first one.
-    """
+    """The columns of the message `full_name` (VALUE_SCHEMA_FULL_NAME), or of the first; also those of a key."""
     schema = compiled(text, references)
     connect = connect_schema(schema, schema.message() if full_name is None else schema.named(full_name))
     return columns_of(connect, names=names, role=role, wrapped=wrapped is not False)
@@ -88,16 +82,12 @@ def has_hints(schema_text: str, references: tuple[str, ...] = ()) -> bool:
 
 
 def field_names(schema_text: str) -> tuple[str, ...]:
-    """The names of the first message's fields.
-
-    :raises SchemaError: if the text imports a file of another schema.
-    """
+    """The first message's; a SchemaError if the text imports a file of another schema."""
     return tuple(field.name for field in compiled(schema_text).message().fields)
 
 
 def java_text(schema_text: str, *, has_references: bool) -> str:
-    """The text, unchanged. Confluent's registry reformats every text that it is sent, so each form of a text finds the
-    version."""
+    """The text, unchanged: Confluent's registry reformats each text that it is sent, so each form finds the version."""
     return schema_text
 
 
@@ -129,10 +119,7 @@ def _projection(
 def decoder(
     schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = (), *, framed: bool = True
 ) -> Decode:
-    """A decoder. Without columns it returns a message as a dict of its fields (`decode.plain_reader`).
-
-    :param framed: whether message indexes stand before the body.
-    """
+    """Without columns, a message is a dict of its fields. `framed`: whether message indexes stand before the body."""
     if schema_text is None:
         raise SchemaError("PROTOBUF bodies cannot be read without the schema that they were written under.")
     schema, text = compiled(schema_text, references), schema_text
@@ -150,11 +137,7 @@ def decoder(
 def encoder(
     schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = (), *, framed: bool = True
 ) -> Encode:
-    """An encoder of the schema's first message. Without columns it takes a dict of the fields of that message, or of the one
-    that `full_name` names.
-
-    :raises SchemaError: if the schema has no such message.
-    """
+    """The first message; without columns, a dict of the fields of it, or of the message that `full_name` names."""
     if schema_text is None:
         raise SchemaError("PROTOBUF bodies cannot be written without a schema.")
     schema = compiled(schema_text, references)
@@ -167,11 +150,7 @@ def encoder(
 
 
 def encoder_under(schema_text: str, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
-    """An encoder of columns under an existing schema. It writes the schema's first message, or the message that `full_name`
-    names (ksqlDB's VALUE_SCHEMA_FULL_NAME).
-
-    :raises SchemaError: if the schema has no such message.
-    """
+    """Writes the first message, or the one that `full_name` names (ksqlDB's VALUE_SCHEMA_FULL_NAME)."""
     schema = compiled(schema_text, references)
     message = _chosen(schema, spec)
     return column_encoder(message, ProtoType.of_message(schema, message), schema.indexes(message), spec)

@@ -17,10 +17,7 @@ _MOST_BYTES: Final = 5
 
 
 def read_indexes(payload: bytes, offset: int) -> tuple[tuple[int, ...], int]:
-    """The indexes at an offset, and the offset of the body.
-
-    :raises DecodeError: if there are no valid indexes.
-    """
+    """The indexes at an offset, and the offset of the body."""
     count, offset = _varint(payload, offset)
     if not count:
         return (0,), offset

@@ -48,13 +48,8 @@ _FULL_NAME: Final = re.compile(rf"{_NAME.pattern}(?:\.{_NAME.pattern})*")
 
 
 def internal_schema(spec: WriteSpec, role: Role = Role.VALUE) -> str:
-    """The Protobuf schema of columns, character for character as ksqlDB registers it.
-
-    A `full_name` consists of a package and a message. A name that begins with `ConnectDefault` is ignored, as in ksqlDB
-    (`ProtobufSchemaTranslator.ignoreDefaultName`).
-
-    :raises ColumnError: if Protobuf or ksqlDB does not allow a name or a type.
-    """
+    """The schema of columns, character for character as ksqlDB registers it. A `full_name` that begins with
+    `ConnectDefault` is ignored (`ProtobufSchemaTranslator.ignoreDefaultName`)."""
     half = spec.half(role)
     require_string_keys(half.known_columns, "Protobuf")
     return _Writer(spec.nullable_representation).file(half.known_columns, (spec.full_name or "").strip())

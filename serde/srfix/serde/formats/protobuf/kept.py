@@ -26,10 +26,7 @@ _FREE: Final = frozenset(f"google.protobuf.{name}" for name in ("Struct", "ListV
 
 
 def kept_check(message: Descriptor) -> Check | None:
-    """A check of dicts for a message, which takes the dict and its path; None if the runtime keeps whatever it accepts.
-
-    The check raises `Misfit`, and expects what the runtime accepts.
-    """
+    """A check of a dict and its path, given what the runtime accepts; None if it keeps whatever it accepts."""
     if not any(map(_drops, messages_in(message, but=_FREE))):
         return None
     part_of = cache(_part)

@@ -32,10 +32,7 @@ _DELIMITED: Final = 2
 
 
 def room_check(message: Descriptor) -> Callable[[bytes], None] | None:
-    """A check that raises PayloadBoundError for a body whose messages take too much memory; None if no body can take too much.
-
-    For bytes that are not a message, the check raises the runtime's own DecodeError.
-    """
+    """Refuses bodies whose messages take too much memory (no message: the runtime's DecodeError); None if none can."""
     # Empty has no fields, so the runtime keeps every field of the bytes unparsed, as an unknown field.
     from google.protobuf.empty_pb2 import Empty
     from google.protobuf.message import DecodeError

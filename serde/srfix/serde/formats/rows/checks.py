@@ -98,8 +98,7 @@ class RecordCheck:
         self.set_fields(())
 
     def set_fields(self, fields: Iterable[FieldCheck], constants: Mapping[str, object] = _NO_CONSTANTS) -> None:
-        """Sets the fields, in the schema's order, and the values for fields that no row has. This is separate from the
-        constructor, because a record may contain itself."""
+        """The fields, in the schema's order. Not in the constructor, because a record may contain itself."""
         self._fields = tuple(fields)
         self._constants = dict(constants)
         self._count = len(self._fields)
@@ -231,8 +230,7 @@ class RecordCheck:
 
 
 def _remembering(of_keys: Callable[[tuple[object, ...]], _Of]) -> Callable[[tuple[object, ...]], _Of]:
-    """The same function with a cache for the latest sets of keys. Large sets are not cached, because the cache would
-    keep them alive."""
+    """The function with a cache for the latest sets of keys. A cache would keep large sets alive."""
     remembered = lru_cache(maxsize=_MAX_SHAPES)(of_keys)
 
     def of(keys: tuple[object, ...]) -> _Of:
@@ -299,8 +297,7 @@ def map_check(values: ValueCheck, *, null_keys: bool = False) -> ValueCheck:
 
 
 def entries_check(key: ValueCheck, value: ValueCheck, *, null_keys: bool = False) -> ValueCheck:
-    """Mapping, or a list of entries → list of entries. `null_keys` says whether a key may be None, which is also
-    allowed if the key has a nullable union."""
+    """A mapping or a list of entries → a list of entries. A key may be None with `null_keys`, or with a union."""
     mapping = map_check(value, null_keys=null_keys or key.tag is not None)
 
     def as_entries(values: object, check_key: Convert) -> object:

@@ -94,8 +94,7 @@ def nullable(check: ValueCheck, tag: str) -> ValueCheck:
 
 
 def check_json_columns(columns: Columns, *, wrapped: bool) -> None:
-    """:raises ColumnError: if the columns cannot be used, a MAP's keys are not STRING, or several columns are
-    un-wrapped."""
+    """Refuses columns that cannot be used, keys of a MAP that are not STRING, and several un-wrapped columns."""
     require_string_keys(usable_columns(columns), "JSON")
     if not wrapped:
         only_column(columns)
@@ -117,8 +116,7 @@ def bare_value(row: object, name: str) -> object:
 
 
 def nests_deeper(value: object, levels: int) -> bool:
-    """True if a value stands within more than this number of nested containers; False for a value without
-    containers."""
+    """Whether a value stands within more than this number of nested containers."""
     layer: dict[int, object] = {id(value): value}
     while layer and levels >= 0:
         levels -= 1

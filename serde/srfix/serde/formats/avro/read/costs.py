@@ -43,9 +43,7 @@ class Costs:
         *,
         converts_decimals: bool = False,
     ) -> None:
-        """`surplus` gives the additional cost of a type's value: the rows made from it, and the replacement of null.
-        With `converts_decimals` the reader converts decimals of any length, so a body with a decimal that is too long
-        is refused."""
+        """`surplus`: what values of a type cost more, for rows made from them and replacements of null."""
         self.bounds = payload_bounds()
         self.converts_decimals = converts_decimals
         self.root = root
@@ -158,8 +156,7 @@ class Costs:
 
 
 def _settled(node: AvroNode, numbers: dict[AvroNode, int], of: Callable[[AvroNode], int]) -> int:
-    """Computes a number of a type from the numbers of its parts; for recursive types, the smallest consistent solution.
-    `numbers` does not have the type yet, and gets the numbers of all types below it."""
+    """A type's number from its parts' numbers (for recursive types, the smallest consistent one), and all below it."""
     nodes = _parts_first(node, numbers)
     numbers |= dict.fromkeys(nodes, 0)
     for _round in nodes:

@@ -38,9 +38,7 @@ from srfix.serde.specs import ReadSpec
 
 @lru_cache(maxsize=256)
 def projection(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = ()) -> Projection[AvroType]:
-    """How bodies of a writer schema are read into columns. It is made once, and used for the decoder, for messages, and
-    for a plan for Spark's own Avro.
-    """
+    """How bodies of a writer schema are read into columns, made once for all uses."""
     root = resolved_root(schema_text, references, spec.reader_schema, spec.case_rule, _names(spec))
     require_string_keys(spec.known_columns, "Avro")
     return project(AvroType(root), spec)
@@ -49,9 +47,8 @@ def projection(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = (
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
     """A decoder for bodies that were written under a schema. Without columns, it gives fastavro's records.
 
-    With columns a row is a dict of all columns, in their order. A null root is a row of nulls if un-wrapped, otherwise
-    None, as in the engine. If the root has the Avro type bytes (also as a decimal), it is the whole body, without
-    Avro's length, because Confluent's serializers write it so (`AbstractKafkaAvroSerializer`, confluent-kafka).
+    A null root is a row of nulls if un-wrapped, otherwise None, as in the engine. Bytes as the root (also a decimal)
+    are the whole body, without a length: so Confluent's serializers write them (`AbstractKafkaAvroSerializer`).
     """
     if schema_text is None:
         raise SchemaError("Avro bodies cannot be read without the schema that they were written under.")
@@ -78,8 +75,7 @@ def _names(spec: ReadSpec) -> tuple[str, ...] | None:
 
 
 def left_to_python(projected: Projection[AvroType]) -> str | None:
-    """Why a native kernel leaves a schema's rows to Python when it makes Arrow columns; None if it reads them. The
-    answer does not depend on whether a kernel is installed."""
+    """Why Python makes a schema's rows for Arrow; None if the kernel does, whether or not one is installed."""
     root = projected.root.writer.node
     if root.kind == "bytes":
         return "the body is bare bytes"
@@ -128,14 +124,10 @@ def as_written(root: AvroNode, times: Times) -> Decode:
 
 
 def values_decoder(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode | None:
-    """Like `decoder`, but for typed arrays: it gives an iterable of the columns' values, in their order. In it
+    """Like `decoder`, for typed arrays: an iterable of the columns' values.
 
-    - an instant in a TIMESTAMP column is the number of milliseconds since 1970, or a datetime, whichever costs less;
-    - a day in a DATE column is the number of days since 1970, or a date;
-    - an INTEGER column's number may have more than 32 bits.
-
-    If an array refuses a number, or finds one beyond Python's years, `decoder` finds the error message. None if the
-    root is not a record, or cannot feed the columns.
+    A TIMESTAMP may be milliseconds, a DATE days since 1970, and an INTEGER may have more than 32 bits: the array refuses
+    it, and `decoder` has the message. None if the root is not a record, or cannot feed the columns.
     """
     root = resolved_root(schema_text, references, spec.reader_schema, spec.case_rule, _names(spec))
     require_string_keys(spec.known_columns, "Avro")

@@ -109,10 +109,7 @@ def decimal_of_unscaled(value: bytes, scale: int, most_bytes: int, path: str) ->
 
 
 def decimal_of_bytes(scale: int, column: Decimal, path: str) -> Finish:
-    """Unscaled bytes of a writer's scale → a column's decimal: Connect's `Decimal.toLogical`, then `ensureFit`.
-
-    Like Java, it refuses a number without bytes.
-    """
+    """Unscaled bytes → a column's decimal: Connect's `Decimal.toLogical`, then `ensureFit`. No bytes are refused."""
     if abs(scale) > _MAX_SCALE:
         raise SchemaError(f"The decimal at {path or 'the root'} has an impossible scale, {scale}.")
     fit = ensure_fit(column, path)
@@ -166,8 +163,7 @@ def each_value(finish: Finish) -> Finish:
 
 
 def entries_to_dict(key: Finish | None, value: Finish | None) -> Finish:
-    """An array of map entries → a dict. If a key occurs twice, the last entry counts, as in the Java map that AvroData
-    fills."""
+    """Map entries → a dict. If a key occurs twice, the last entry counts, as in AvroData's map."""
     if key is None and value is None:
         return lambda entries: {entry["key"]: entry["value"] for entry in entries}
 
@@ -192,14 +188,10 @@ def finish_row(
     picks: tuple[str, ...] | None,
     as_values: bool = False,
 ) -> Finish | None:
-    """A record → a row.
+    """A record → a row, or (`as_values`) the row's values in the columns' order.
 
-    :param ints: fields that must fit 32 bits, with their paths.
-    :param finishes: fields, with their remaining steps.
-    :param shared: fields that feed several columns, or no column that counts, with the functions that make the values.
-    :param absent: columns without a field, with their value: null or a default.
-    :param picks: the columns in their order; None if the record has exactly these.
-    :param as_values: True to give the row's values in the columns' order, instead of the row.
+    `ints` and `finishes` are fields with their paths or steps, `shared` those that feed several columns or none that
+    counts, `absent` columns without a field. `picks` are the columns in order; None if the record has exactly these.
     """
     nothing: Row = dict(absent)
     # A value with parts is copied, because the row's owner may change it.
@@ -247,12 +239,7 @@ def finish_union(
     refusals: tuple[Finish, ...],
     targets: Mapping[str, tuple[Target, ...]],
 ) -> Finish:
-    """A union's branch, read as a record of one field, → Connect's STRUCT of all branches.
-
-    :param names: the columns, in their order.
-    :param refusals: errors of branches whose types their columns refuse: they are raised for any branch.
-    :param targets: by a branch's name: its columns, and the functions that make their values.
-    """
+    """A union's branch, read as a record of one field, → Connect's STRUCT. `refusals` are raised for any branch."""
 
     def finish(value: Read) -> Value:
         for refuse in refusals:

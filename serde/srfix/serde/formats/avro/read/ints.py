@@ -11,16 +11,12 @@ _READ_AS_OTHER = frozenset({"date", "time-millis"})
 
 
 def int_check(root: AvroNode) -> Finish | None:
-    """A check that passes a value if its ints fit 32 bits, and refuses it otherwise; None if there are no ints.
-
-    Do not use it for a root that `hides_ints`.
-    """
+    """Refuses a value with an int beyond 32 bits; None if there are no ints. Not for a root that `hides_ints`."""
     return _walk(root) if analyse(root).is_recursive else _of(root, "")
 
 
 def hides_ints(root: AvroNode) -> bool:
-    """True if an int stands in a union of several types beside null: the values do not show their branch, so only the
-    reader can check them."""
+    """Whether an int stands in a union of several types beside null: only the reader knows a value's branch."""
     seen: set[tuple[AvroNode, bool]] = set()
     stack = [(root, False)]
     while stack:

@@ -47,8 +47,7 @@ _NARROW: Final = {ConnectType.INT8: 8, ConnectType.INT16: 16}
 
 
 def left_to_python(describe: Callable[[Description], int], costs: Costs) -> str | None:
-    """Why the kernel does not read a schema's rows, in words; None if it does. The answer does not depend on whether a
-    kernel is installed. `describe` is the same as for `native_decoder`."""
+    """Why the kernel does not read a schema's rows; None if it does, whether or not it is installed."""
     if costs.safe_bytes < 0:
         return "the limits are lower than the cost of one value of the schema"
     description = Description(costs)
@@ -60,8 +59,7 @@ def left_to_python(describe: Callable[[Description], int], costs: Costs) -> str 
 
 
 def native_decoder(describe: Callable[[Description], int], costs: Costs, otherwise: Decode) -> Decode:
-    """The kernel's decoder, which calls `otherwise` for bodies that it does not read; only `otherwise` if there is no
-    kernel, or it does not know one of the types. `describe` adds the root to a description and returns its number."""
+    """The kernel's decoder; `otherwise` if there is no kernel, or it lacks a type. `describe` adds the root."""
     native = kernel()
     if native is None or costs.safe_bytes < 0 or not _covers_what_is_cut_off(costs):
         return otherwise
@@ -75,8 +73,7 @@ def native_decoder(describe: Callable[[Description], int], costs: Costs, otherwi
 
 
 def _covers_what_is_cut_off(costs: Costs) -> bool:
-    """Whether Python reports every body that ends too early as truncated, never as beyond the limits, however short it
-    is: Python counts a record's values before it reads the bytes."""
+    """Whether Python calls every short body truncated, not beyond limits: it counts values before it reads bytes."""
     return sum(map(costs.least, every_node(costs.root))) <= costs.bounds.budget(0)
 
 

@@ -113,8 +113,7 @@ class ReadStep:
 
 
 def leaf(value: Projected[AvroType], scalar: Scalar, *, is_shared: bool) -> ReadStep:
-    """The type for a column without parts. If the field also feeds other columns (`is_shared`), its raw value is
-    read."""
+    """The type for a column without parts. If the field feeds several columns (`is_shared`), its raw value is read."""
     node, column, path = value.writer.value, scalar.type, value.path
     if node.read_as is not None:
         return _promoted(node, node.read_as, scalar, path)
@@ -158,8 +157,7 @@ def _read_by_fastavro(scalar: Scalar) -> str | None:
 
 
 def for_array(step: ReadStep, column: ColumnType) -> ReadStep:
-    """The step for a column that becomes a typed array. The array checks the range of numbers itself, so an INTEGER is
-    not checked, and a DATE or a TIMESTAMP in milliseconds stays a number."""
+    """A typed array checks the range of numbers itself, and takes days and milliseconds as numbers."""
     if column == ScalarType.INTEGER and step.is_int:
         return replace(step, is_int=False)
     if column in (ScalarType.DATE, ScalarType.TIMESTAMP) and step.finish is None:

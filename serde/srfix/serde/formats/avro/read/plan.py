@@ -88,8 +88,7 @@ class FastavroPlan:
     def decoder(
         self, root: AvroNode, step: ReadStep, finish: Finish | None, *, explain: BodyCheck | None = None
     ) -> Decode:
-        """A decoder for bodies of the root, from the step that the plan made for it. `explain` is called with a
-        well-formed body that could not be read, and raises a DecodeError if it has a better message."""
+        """`explain` gets a well-formed body that could not be read; it raises a better DecodeError, if it has one."""
         costs = self.costs = Costs(root, self._surplus)
 
         def explained(payload: bytes, body_offset: int) -> None:
@@ -142,8 +141,7 @@ class FastavroPlan:
         )
 
     def _step(self, value: Projected[AvroType], *, is_shared: bool = False) -> ReadStep:
-        """The type, renamed and checked for its column. If a type without parts also feeds other columns (`is_shared`),
-        its raw value is read."""
+        """The type, renamed and checked for its column; a raw value if it feeds several columns (`is_shared`)."""
         step, writer = self._beside_null(value, is_shared=is_shared), value.writer
         if writer.value is writer.node:
             return step

@@ -68,8 +68,7 @@ def resolved_root(
     """The graph of a writer schema with the reader's names and defaults; unchanged if there is no reader's schema.
     `columns` are the names of a row's columns, if a root of several types is a row: they may be those of one type.
 
-    For `KSQLDB_2020` a union of one type is a STRUCT with that type; for the other rules it is the type itself:
-    AvroConverter wrapped it up to 7.6, but not since 7.7.
+    For `KSQLDB_2020` a union of one type is a STRUCT with that type: AvroConverter wrapped it up to 7.6.
     """
     if case_rule is CaseRule.KSQLDB_2020:
         root = load(text, references, wraps_single_types=True)

@@ -92,8 +92,7 @@ class Checks:
         )
 
     def _branches(self, writer: AvroType, of: WriteFields[AvroType]) -> ValueCheck:
-        """A STRUCT of a union's branches, in the form in which a union is read: the branch that is not null is
-        written."""
+        """A STRUCT of a union's branches, in the form in which a union is read."""
         record, tags = RecordCheck(CaseRule.EXACT), {}
         fields: list[FieldCheck] = []
         for branch in of.fields:
@@ -164,8 +163,7 @@ def _as_it_is(value: object) -> object:
 
 
 def _within_reason(*, is_whole: bool) -> Convert:
-    """The value, if no decimal in it is huge (fastavro would write out 1E+999999 for minutes) and no time is finer than
-    milliseconds. `is_whole` says whether times are checked."""
+    """Refuses huge decimals (fastavro would write out 1E+999999 for minutes) and, if `is_whole`, too fine times."""
 
     def convert(value: object) -> object:
         stack = [value]

@@ -21,9 +21,7 @@ _Scalar: TypeAlias = Callable[[AvroNode, object], object]
 
 
 def tagged(constant: Constant | None, field: WriterField[AvroType]) -> object:
-    """A field's constant; `MISSING` if there is none. Values without parts are not checked here: a value that does not
-    fit is refused when a row needs it.
-    """
+    """A field's constant; `MISSING` if there is none. Whether it fits is only known when a row needs it."""
     return MISSING if constant is None else _written(field.type.node, constant.json, field.name, _as_it_is)
 
 

@@ -101,13 +101,11 @@ _BARE: Final = "\0"
 
 
 def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
-    """An encoder for rows under a schema.
+    """An encoder for rows under a schema: with columns their internal schema, otherwise by its exact field names.
 
-    With columns, the schema is their internal schema with a field for each column, and the case rule matches a row's
-    keys to the columns. Without columns, the row's keys are exactly the schema's field names. If the root has the Avro
-    type bytes (also as a decimal), it is the whole body, without Avro's length, because Confluent's serializers write
-    it so (`AbstractKafkaAvroSerializer`, confluent-kafka). If the body is a bare value, a null has no bytes: the
-    engine's payload is then null (`KsqlConnectSerializer`), and the caller must write it.
+    Bytes as the root (also a decimal) are the whole body, without a length: so Confluent's serializers write them
+    (`AbstractKafkaAvroSerializer`). A bare null has no bytes: the engine's payload is then null
+    (`KsqlConnectSerializer`), and the caller must write it.
     """
     if schema_text is None:
         raise SchemaError("Avro rows cannot be written without a schema.")

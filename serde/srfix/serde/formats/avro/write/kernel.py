@@ -53,10 +53,7 @@ _FASTAVRO_LOGICAL: Final = {*_TIMES, ("bytes", "decimal"), ("fixed", "decimal")}
 
 
 def native_encoder(value: Written[AvroType], otherwise: Encode, spec: WriteSpec) -> Encode:
-    """The kernel's encoder, which calls `otherwise` for rows that it does not write; only `otherwise` if there is no
-    kernel, or it does not know one of the types. The case rule matches the names of Arrow's fields to a row's keys. In
-    dicts the kernel accepts only exact keys, so `_renamed` renames them first.
-    """
+    """The kernel's encoder; `otherwise` if there is no kernel, or it lacks a type. Arrow's names are matched, too."""
     native = kernel()
     # Bytes at the root are written without a length.
     if native is None or value.writer.node.kind == "bytes":
@@ -81,9 +78,7 @@ def _refuse(_value: object, _prefix: bytes, /) -> bytes:
 
 
 def _renamed(names: Sequence[str], case_rule: CaseRule, encode: Encode, otherwise: Encode) -> Encode:
-    """Renames the keys of rows in another letter case to the columns' names, for the kernel. `otherwise` writes all
-    other rows, and rows with such keys in their structs.
-    """
+    """Renames a row's keys in another letter case. `otherwise` writes all other rows, and those with such structs."""
     names_by_keys: dict[tuple[str, ...], tuple[str, ...] | None] = {}
 
     def encode_renamed(row: Any, prefix: bytes, /) -> bytes:
@@ -119,9 +114,7 @@ def _names_of(keys: tuple[Any, ...], names: Sequence[str], case_rule: CaseRule) 
 
 
 def native_fastavro_encoder(root: AvroNode, otherwise: Encode, *, is_strict: bool, times: Times) -> Encode:
-    """The kernel's encoder for records under a schema; its bytes are the same as fastavro's. Only `otherwise` if there
-    is no kernel, or it does not know one of the types. `is_strict` says whether a missing field is an error even if it
-    has a default."""
+    """The kernel's encoder, with fastavro's bytes. `is_strict`: a missing field is an error, default or not."""
     native = kernel()
     if native is None or root.kind == "bytes":
         return otherwise
@@ -135,8 +128,7 @@ def native_fastavro_encoder(root: AvroNode, otherwise: Encode, *, is_strict: boo
 
 
 def _matched(case_rule: CaseRule, keys: Sequence[str], names: Sequence[str]) -> dict[str, str] | None:
-    """Key → the name that feeds it, if names and keys differ; None if a name feeds no key, or letter case makes it
-    ambiguous."""
+    """Key → the name that feeds it, if they differ; None if a name feeds no key, or is ambiguous."""
     try:
         matched = match_fields(keys, names, case_rule, where="the row")
     except CasingError:

@@ -32,8 +32,7 @@ _FLOAT_MAX = 3.4028235677973366e38
 
 
 def scalar(node: AvroNode, *, cut_times: bool = False, times: Times = "datetimes") -> ValueCheck:
-    """The check of a type without parts. With `cut_times`, times that are finer than the type are cut instead of
-    refused. With `times="integers"`, times are given as the integers to write."""
+    """The check of a type without parts. With `times="integers"`, times are given as the integers to write."""
     if times == "integers" and node.kind in ("int", "long"):
         node = AvroNode(kind=node.kind)  # the integer is written unchanged, whatever its unit is
     convert, exact = _scalar(node, cut_times=cut_times)

@@ -61,9 +61,7 @@ _LOGICAL_OF = {
 
 
 def encoder_under(schema_text: str, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
-    """An encoder for rows of columns under a schema that was not made from them. A row has the columns' exact names. If
-    the body is a bare value, the caller itself must write a null value, as a null payload.
-    """
+    """Rows have the columns' exact names. The caller itself writes a null that stands bare, as a null payload."""
     root = load(schema_text, references)
     writer = AvroType(root)
     if spec.wrapped:
@@ -166,8 +164,7 @@ def _field(field: WriterField[AvroType], column: Column | None) -> WriteField[Av
 
 
 def _null(field: WriterField[AvroType]) -> Constant | None:
-    """The value that is written for null, as in AvroData. If null stands beside one type, the field's own default is
-    lost: only the type's property connect.default counts."""
+    """What AvroData writes for null. Beside one type, the field's own default is lost: only connect.default counts."""
     node, value = field.type.node, field.type.value
     if field.default is not MISSING and node.kind != "union":
         return Constant(field.default)
