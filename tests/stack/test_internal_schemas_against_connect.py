@@ -21,8 +21,7 @@ from srfix.serde.connect.schema import ConnectField, ConnectSchema, ConnectType,
 from srfix.serde.errors import ColumnError, SchemaError
 from srfix.serde.formats.avro.connect import connect_schema
 from srfix.serde.formats.avro.format import columns_from_avro
-from srfix.serde.formats.avro.internal_schema import avro_compatible, avro_text, internal_schema
-from srfix.serde.formats.avro.names import key_full_name
+from srfix.serde.formats.avro.internal_schema import avro_compatible, avro_text, internal_schema, key_full_name
 from srfix.serde.specs import WriteSpec
 from tests.stack.avro_data import AvroData, avro_data, to_json
 from tests.stack.avro_schemas import avro_schemas, entries

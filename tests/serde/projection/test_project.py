@@ -15,8 +15,7 @@ from srfix.serde.connect.schema import ConnectType
 from srfix.serde.formats.avro.read.decoder import decoder
 from srfix.serde.formats.avro.read.resolution import resolved_root
 from srfix.serde.formats.avro.writer_type import AvroType
-from srfix.serde.formats.json_schema.connect import connect_schema
-from srfix.serde.formats.json_schema.writer_type import JsonType
+from srfix.serde.formats.json_schema.connect import JsonType, connect_schema
 from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Projection, Refused, Scalar, Target
 from srfix.serde.projection.walk import project
 from srfix.serde.specs import ReadSpec

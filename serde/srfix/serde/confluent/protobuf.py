@@ -46,8 +46,8 @@ from srfix.serde.confluent.serializer import ConfluentSerializer
 from srfix.serde.confluent.strategies import reference_subject_name_strategy
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import EncodeError, UsageError
-from srfix.serde.formats.protobuf.decode import body_decoder
-from srfix.serde.formats.protobuf.decode import reader as body_reader
+from srfix.serde.formats.protobuf.bodies import body_decoder
+from srfix.serde.formats.protobuf.bodies import reader as body_reader
 from srfix.serde.formats.protobuf.descriptors import Compiled, compiled
 from srfix.serde.formats.protobuf.encode import plain_encoder
 from srfix.serde.formats.protobuf.indexes import read_indexes

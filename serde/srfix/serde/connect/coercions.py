@@ -81,7 +81,7 @@ def decimal_fit(precision: int, scale: int) -> DecimalFit:
 Coerce: TypeAlias = Callable[[Value], Value]
 """A writer's value that is not null → the column's value. Raises a DecodeError if the value does not fit."""
 
-_COLUMN_TYPES: Final = {
+_COLUMN_TYPES: Final[dict[object, ConnectType]] = {
     ScalarType.BOOLEAN: ConnectType.BOOLEAN,
     ScalarType.INTEGER: ConnectType.INT32,
     ScalarType.BIGINT: ConnectType.INT64,
@@ -92,6 +92,10 @@ _COLUMN_TYPES: Final = {
     ScalarType.TIME: ConnectType.INT32,
     ScalarType.TIMESTAMP: ConnectType.INT64,
     ScalarType.TIMESTAMP_NTZ: ConnectType.INT64,
+    Decimal: ConnectType.BYTES,
+    Array: ConnectType.ARRAY,
+    Map: ConnectType.MAP,
+    Struct: ConnectType.STRUCT,
 }
 _INT32: Final = frozenset({ConnectType.INT8, ConnectType.INT16, ConnectType.INT32})
 _INT64: Final = _INT32 | {ConnectType.INT64}
@@ -103,15 +107,15 @@ _ACCEPTED: Final = {
     ConnectType.STRING: _INT64 | _FLOAT64 | {ConnectType.BOOLEAN, ConnectType.STRING},
 }
 
-_EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+EPOCH_DAY: Final = EPOCH.toordinal()
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
 _PER_SECOND: Final = 1_000
 """The unit of numbers for TIME and TIMESTAMP, if the writer names none."""
 UNITS: Final = {1_000: "milliseconds", 1_000_000: "microseconds", 1_000_000_000: "nanoseconds"}
 """Units per second → the unit's name."""
-_EPOCH_ORDINAL: Final = datetime.date(1970, 1, 1).toordinal()
 _DAY_S: Final = 86_400
-_DAY_MS: Final = 86_400_000
+DAY_MS: Final = 86_400_000
 _SHOWN_CHARACTERS: Final = 60
 _OTHER_TIME: Final = "the writer's type is Time, which is 0 to 86400000 milliseconds"
 _NO_TIME: Final = f"{_OTHER_TIME}. {READ_AS_INTEGERS}"
@@ -119,17 +123,7 @@ _NO_TIME: Final = f"{_OTHER_TIME}. {READ_AS_INTEGERS}"
 
 def connect_type_of(column: ColumnType) -> ConnectType:
     """The Connect type of a column (`SchemaConverters.sqlToConnectConverter`)."""
-    match column:
-        case ScalarType():
-            return _COLUMN_TYPES[column]
-        case Decimal():
-            return ConnectType.BYTES
-        case Array():
-            return ConnectType.ARRAY
-        case Map():
-            return ConnectType.MAP
-        case Struct():
-            return ConnectType.STRUCT
+    return _COLUMN_TYPES[column if isinstance(column, ScalarType) else type(column)]
 
 
 def refusal(writer: ConnectType, column: ColumnType, path: str) -> IncompatibleTypeError | None:
@@ -169,21 +163,13 @@ class Coercion(Enum):
     """A decimal of the column's scale, never rounded."""
 
 
-_BY_COLUMN: Final = {
-    ScalarType.DATE: Coercion.DATE,
-    ScalarType.TIME: Coercion.TIME,
-    ScalarType.TIMESTAMP: Coercion.TIMESTAMP,
-    ScalarType.TIMESTAMP_NTZ: Coercion.TIMESTAMP_NTZ,
-}
-
-
 def coercion_of(writer: ConnectType, column: ScalarType | Decimal) -> Coercion:
     """The coercion for types that `refusal` or `refusal_in_unit` accepts."""
     if isinstance(column, Decimal):
         return Coercion.DECIMAL
     if column is ScalarType.STRING and writer is not ConnectType.STRING:
         return Coercion.TEXT
-    return _BY_COLUMN.get(column, Coercion.SAME)
+    return Coercion.__members__.get(column.name, Coercion.SAME)  # those of times have the columns' names
 
 
 def coercion(
@@ -213,9 +199,9 @@ def _coerce(writer: ConnectType, column: ScalarType | Decimal, path: str, per_se
         case Coercion.TIME:
             return _to_time(path, per_second)
         case Coercion.TIMESTAMP:
-            return _to_timestamp(path, per_second, column, _EPOCH)
+            return _to_timestamp(path, per_second, column, EPOCH)
         case Coercion.TIMESTAMP_NTZ:
-            return _to_timestamp(path, per_second, column, _EPOCH.replace(tzinfo=None))
+            return _to_timestamp(path, per_second, column, EPOCH.replace(tzinfo=None))
         case _:
             return None
 
@@ -229,8 +215,12 @@ _TEXTS: Final = {
 
 def _misfit(value: object, what: str, column: ScalarType | Decimal, path: str) -> OutOfRangeError:
     shown = str(value)
-    if len(shown) > _SHOWN_CHARACTERS:
-        shown = f"{shown[:_SHOWN_CHARACTERS]}…"
+    return _not_fitting(
+        shown if len(shown) <= _SHOWN_CHARACTERS else f"{shown[:_SHOWN_CHARACTERS]}…", what, column, path
+    )
+
+
+def _not_fitting(shown: str, what: str, column: ScalarType | Decimal, path: str) -> OutOfRangeError:
     return OutOfRangeError(
         f"The value {shown} at {path or 'the root'} does not fit the column type {type_name(column)}: {what}.",
         path=path,
@@ -238,11 +228,20 @@ def _misfit(value: object, what: str, column: ScalarType | Decimal, path: str) -
     )
 
 
-def shown_number(unscaled: int, scale: int) -> str:
-    """A decimal for an error; if it is too long to read, its size."""
+def overflow(unscaled: int, scale: int, column: Decimal, path: str) -> OutOfRangeError:
+    """The error of `ensure_fit` for an unscaled number; if it is too long to read, with its size."""
     if unscaled.bit_length() > 4 * _SHOWN_CHARACTERS:
-        return f"of about {unscaled.bit_length() * 3 // 10 - scale} digits"
-    return plain_decimal_text(decimal.Decimal(unscaled).scaleb(-scale))
+        shown = f"of about {unscaled.bit_length() * 3 // 10 - scale} digits"
+    else:
+        shown = plain_decimal_text(decimal.Decimal(unscaled).scaleb(-scale))
+    return _not_fitting(shown, _overflowing(column), column, path)
+
+
+def _overflowing(column: Decimal) -> str:
+    return (
+        f"numeric field overflow, a field with precision {column.precision} and scale {column.scale} must have an "
+        f"absolute value less than 10^{column.precision - column.scale}"
+    )
 
 
 def _shown_decimal(number: decimal.Decimal) -> str:
@@ -253,7 +252,7 @@ def _shown_decimal(number: decimal.Decimal) -> str:
 def _within_a_day(to_column: Coerce | None, column: ScalarType | Decimal, path: str) -> Coerce:
     def coerce(value: Value) -> Value:
         # 24:00 is allowed, because Connect's limit is inclusive.
-        if not 0 <= cast("int", value) <= _DAY_MS:
+        if not 0 <= cast("int", value) <= DAY_MS:
             raise _misfit(value, _NO_TIME if column is ScalarType.TIME else _OTHER_TIME, column, path)
         return value if to_column is None else to_column(value)
 
@@ -263,7 +262,7 @@ def _within_a_day(to_column: Coerce | None, column: ScalarType | Decimal, path: 
 def _to_date(path: str) -> Coerce:
     def coerce(value: Value) -> Value:
         try:
-            return datetime.date.fromordinal(cast("int", value) + _EPOCH_ORDINAL)
+            return datetime.date.fromordinal(cast("int", value) + EPOCH_DAY)
         except (ValueError, OverflowError) as error:
             what = (
                 "this number of days since 1970-01-01 is outside of the years 1 to 9999, the range of Python's "
@@ -340,17 +339,12 @@ def refusal_of_values(
 
 def ensure_fit(column: Decimal, path: str) -> Coerce:
     """`DecimalUtil.ensureFit`: a decimal of exactly the column's scale, never rounded; trailing zeros do not count."""
-    precision, scale = column.precision, column.scale
-    unit, exact, low, bound = decimal_fit(precision, scale)
+    unit, exact, low, bound = decimal_fit(column.precision, column.scale)
 
     def coerce(value: Value) -> Value:
         number = cast("decimal.Decimal", value)
         if not low < number < bound:
-            what = (
-                f"numeric field overflow, a field with precision {precision} and scale {scale} must have an absolute "
-                f"value less than 10^{precision - scale}"
-            )
-            raise _misfit(_shown_decimal(number), what, column, path)
+            raise _misfit(_shown_decimal(number), _overflowing(column), column, path)
         if number.same_quantum(unit):
             return number
         try:

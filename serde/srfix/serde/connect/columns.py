@@ -8,23 +8,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, assert_never
+from typing import Final, Literal, TypeAlias, TypedDict, assert_never
 
 from srfix.serde.bounds import CONNECT_COLUMNS as _MAX_COLUMNS
 from srfix.serde.casing import declared_name
 from srfix.serde.columns.half import only_column
 from srfix.serde.columns.types import (
-    BIGINT,
-    BOOLEAN,
-    BYTES,
-    DATE,
-    DOUBLE,
-    INTEGER,
     MAX_NESTING,
-    STRING,
-    TIME,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
     Array,
     Column,
     Columns,
@@ -35,6 +25,7 @@ from srfix.serde.columns.types import (
     Struct,
     usable_columns,
 )
+from srfix.serde.connect.coercions import connect_type_of
 from srfix.serde.connect.schema import (
     DATE_NAME,
     DECIMAL_NAME,
@@ -47,14 +38,10 @@ from srfix.serde.connect.schema import (
     ConnectSchema,
     ConnectType,
     array,
-    date,
     decimal,
-    local_timestamp,
+    logical,
     map_of,
-    primitive,
     struct,
-    time,
-    timestamp,
 )
 from srfix.serde.errors import ColumnError
 from srfix.serde.subjects.names import Role
@@ -62,6 +49,15 @@ from srfix.serde.subjects.names import Role
 NameRule: TypeAlias = Literal["upper", "keep"]
 """`upper`: names in upper case, like unquoted identifiers (`UPPERCASE_FIELD_NAME`, the engine's default). `keep`: the
 fields' names (`ORIGINAL_FIELD_NAME`, used with KEY_SCHEMA_ID and VALUE_SCHEMA_ID)."""
+
+
+class ColumnOptions(TypedDict, total=False):
+    """What `columns_of` makes of a half's schema."""
+
+    names: NameRule
+    role: Role
+    wrapped: bool | None
+
 
 NO_PRECISION: Final = 64
 """The precision of a decimal without one (`AvroData.CONNECT_AVRO_DECIMAL_PRECISION_DEFAULT`, `DecimalUtil`)."""
@@ -170,8 +166,9 @@ class _Inference:
                 return Array(self._type(schema.values, path=f"{path}->ARRAY", depth=depth + 1))
             case ConnectType.MAP:
                 keys = self._type(schema.keys, path=f"{path}->MAP_KEY", depth=depth + 1)
-                if keys not in _MAP_KEYS or (self._for_spark and keys != STRING):
-                    raise _UnsupportedTypeError(f"Unsupported type for map key: {_word(keys)}")
+                is_key = isinstance(keys, ScalarType) and keys not in _NO_MAP_KEYS
+                if not is_key or (self._for_spark and keys != ScalarType.STRING):
+                    raise _UnsupportedTypeError(f"Unsupported type for map key: {connect_type_of(keys).word}")
                 return Map(self._type(schema.values, path=f"{path}->MAP_VAL", depth=depth + 1))
             case _:
                 if not self._for_spark:
@@ -191,25 +188,21 @@ class _Inference:
         return Struct(fields)
 
 
-_LOGICAL: Final = {
-    (ConnectType.INT32, DATE_NAME): DATE,
-    (ConnectType.INT32, TIME_NAME): TIME,
-    (ConnectType.INT64, TIMESTAMP_NAME): TIMESTAMP,
-    (ConnectType.INT64, LOCAL_TIMESTAMP_NAME): TIMESTAMP_NTZ,
+_LOGICAL_NAMES: Final = {
+    ScalarType.DATE: DATE_NAME,
+    ScalarType.TIME: TIME_NAME,
+    ScalarType.TIMESTAMP: TIMESTAMP_NAME,
+    ScalarType.TIMESTAMP_NTZ: LOCAL_TIMESTAMP_NAME,
 }
+_LOGICAL: Final = {(connect_type_of(column), name): column for column, name in _LOGICAL_NAMES.items()}
 _WIDENED: Final = {
-    ConnectType.INT8: INTEGER,
-    ConnectType.INT16: INTEGER,
-    ConnectType.INT32: INTEGER,
-    ConnectType.INT64: BIGINT,
-    ConnectType.FLOAT32: DOUBLE,
-    ConnectType.FLOAT64: DOUBLE,
-    ConnectType.BOOLEAN: BOOLEAN,
-    ConnectType.STRING: STRING,
-    ConnectType.BYTES: BYTES,
+    ConnectType.INT8: ScalarType.INTEGER,
+    ConnectType.INT16: ScalarType.INTEGER,
+    ConnectType.FLOAT32: ScalarType.DOUBLE,
+    **{connect_type_of(column): column for column in ScalarType if column not in _LOGICAL_NAMES},
 }
-# The engine checks only the Connect type of the widened key: a DATE is an int32 and is accepted.
-_MAP_KEYS: Final = (INTEGER, BIGINT, BOOLEAN, STRING, DATE, TIME, TIMESTAMP)
+_NO_MAP_KEYS: Final = (ScalarType.DOUBLE, ScalarType.BYTES, ScalarType.TIMESTAMP_NTZ)
+"""The engine checks only the Connect type of the widened key: a DATE is an int32 and is accepted."""
 
 
 def _scalar(schema: ConnectSchema, path: str) -> ScalarType | Decimal:
@@ -223,7 +216,7 @@ def _for_spark(schema: ConnectSchema, path: str, *, keeps_time: bool) -> ScalarT
         type_ = _scalar(schema, path)
     except ColumnError as error:
         raise _UnsupportedTypeError(error.message) from None
-    if type_ is TIME and not keeps_time:
+    if type_ is ScalarType.TIME and not keeps_time:
         raise _UnsupportedTypeError("Spark has no type TIME. Declare a column INTEGER or BIGINT for its number")
     if isinstance(type_, Decimal) and type_.precision > _SPARK_DIGITS:
         raise _UnsupportedTypeError(
@@ -279,19 +272,6 @@ def connect_schema_of(type_: ColumnType) -> ConnectSchema:
             assert_never(type_)
 
 
-def _word(type_: ColumnType) -> str:
-    return connect_schema_of(type_).type.word
-
-
 _SCALARS: Final = {
-    BOOLEAN: primitive(ConnectType.BOOLEAN, optional=True),
-    INTEGER: primitive(ConnectType.INT32, optional=True),
-    BIGINT: primitive(ConnectType.INT64, optional=True),
-    DOUBLE: primitive(ConnectType.FLOAT64, optional=True),
-    STRING: primitive(ConnectType.STRING, optional=True),
-    BYTES: primitive(ConnectType.BYTES, optional=True),
-    DATE: date(optional=True),
-    TIME: time(optional=True),
-    TIMESTAMP: timestamp(optional=True),
-    TIMESTAMP_NTZ: local_timestamp(optional=True),
+    column: logical(connect_type_of(column), _LOGICAL_NAMES.get(column), optional=True) for column in ScalarType
 }

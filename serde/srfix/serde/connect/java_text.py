@@ -4,14 +4,22 @@ Doubles and floats are written like `Double.toString` and `Float.toString` since
 decimal, with at least two digits, that reads back as the same number. Up to JDK 18 some texts are a digit longer than
 necessary (1.6509204097989539E268 for 1.650920409798954E268; among common sizes, this affects only floats, and doubles
 beyond 2^53). It is the same number; the text depends on the Java version of the engine.
+
+JSON's strings have the escapes of Jackson's generators: the short escapes, `\\u001F` with upper-case digits for other
+control characters, and otherwise only `"` and `\\`. Jackson's byte generator writes characters beyond U+FFFF as two
+escapes; its text generator writes them unchanged.
 """
 
 from __future__ import annotations
 
 import decimal
+import re
 import struct
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Final
+from typing import Final, TypeAlias
+
+_Quote: TypeAlias = Callable[[str], str]
 
 # A separate context, because the caller's context may write a small "e", or trap harmless signals.
 _EXACT: Final = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, capitals=1)
@@ -21,6 +29,9 @@ _FLOAT_DIGITS: Final = 9
 """This number of digits distinguishes any two floats."""
 _PLAIN_FROM, _PLAIN_BELOW = -3, 7
 """Java writes numbers from 1E-3 to below 1E7 without an exponent."""
+_SHORT: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
+_SPECIAL: Final = re.compile(r'[\x00-\x1f"\\]')
+_SPECIAL_IN_BYTES: Final = re.compile(r'[\x00-\x1f"\\\U00010000-\U0010ffff]')
 
 
 def double_text(value: float) -> str:
@@ -111,3 +122,89 @@ def _float_of(bits: int) -> Fraction:
 
 def _within(number: Fraction, low: Fraction, high: Fraction, ends_count: bool) -> bool:
     return low <= number <= high if ends_count else low < number < high
+
+
+class Raw:
+    """Text that is already JSON: a number whose digits must be kept."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+def compact_text(value: object) -> str:
+    """`ObjectMapper.writeValueAsString` after `treeToValue`: an exact value, numbers in BigDecimal's form."""
+    parts: list[str] = []
+    _write(value, parts, _quoted, _no_double)
+    return "".join(parts)
+
+
+def compact_bytes(value: object) -> bytes:
+    """The bytes of a value (`ObjectMapper.writeValueAsBytes`); a `Raw` is written as its text."""
+    parts: list[str] = []
+    _write(value, parts, _quoted_in_bytes, _double)
+    return "".join(parts).encode()
+
+
+def _write(value: object, parts: list[str], quote: _Quote, double: Callable[[float], str]) -> None:
+    match value:
+        case None:
+            parts.append("null")
+        case bool():
+            parts.append("true" if value else "false")
+        case str():
+            parts.append(quote(value))
+        case int():
+            parts.append(int.__str__(value))
+        case float():
+            parts.append(double(value))
+        case decimal.Decimal() if value.is_finite():
+            parts.append(decimal_text(value))
+        case Mapping():
+            mark = "{"
+            for key, inner in value.items():
+                if not isinstance(key, str):
+                    raise TypeError(f"a key of an object must be a string, not {type(key).__name__}")
+                parts.append(f"{mark}{quote(key)}:")
+                _write(inner, parts, quote, double)
+                mark = ","
+            parts.append("{}" if mark == "{" else "}")
+        case list() | tuple():
+            mark = "["
+            for inner in value:
+                parts.append(mark)
+                _write(inner, parts, quote, double)
+                mark = ","
+            parts.append("[]" if mark == "[" else "]")
+        case Raw():
+            parts.append(value.text)
+        case _:
+            raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def _no_double(value: float) -> str:
+    raise TypeError("its digits would be lost")
+
+
+def _double(value: float) -> str:
+    text = double_text(value)
+    # Jackson's QUOTE_NON_NUMERIC_NUMBERS: NaN and the infinities are strings.
+    return text if text[-1].isdigit() else f'"{text}"'
+
+
+def _quoted(text: str) -> str:
+    return f'"{_SPECIAL.sub(_escape, text)}"'
+
+
+def _quoted_in_bytes(text: str) -> str:
+    return f'"{_SPECIAL_IN_BYTES.sub(_escape, text)}"'
+
+
+def _escape(match: re.Match[str]) -> str:
+    character = match[0]
+    short = _SHORT.get(character)
+    if short is not None:
+        return short
+    units = character.encode("utf-16-be")
+    return "".join(f"\\u{int.from_bytes(units[at : at + 2], 'big'):04X}" for at in range(0, len(units), 2))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 from typing import Final
 
 from srfix.serde.errors import SchemaError
@@ -31,8 +32,6 @@ DECIMAL_PRECISION: Final = "connect.decimal.precision"
 
 _NO_PARAMETERS: Final[Mapping[str, str]] = {}
 """A schema without parameters. srfix does not distinguish Connect's null from its empty map."""
-
-_LOGICAL_VERSION: Final = 1
 
 
 class ConnectType(Enum):
@@ -60,6 +59,14 @@ class ConnectType(Enum):
     def is_primitive(self) -> bool:
         """True for all types except ARRAY, MAP and STRUCT (`Schema.Type.isPrimitive`)."""
         return self not in (ConnectType.ARRAY, ConnectType.MAP, ConnectType.STRUCT)
+
+    @property
+    def bits(self) -> int:
+        """The bits of a whole number."""
+        return int(self.value.removeprefix("int"))
+
+
+NARROW: Final = (ConnectType.INT8, ConnectType.INT16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,30 +162,16 @@ def decimal(scale: int, precision: int | None = None, *, optional: bool = False)
     parameters = {DECIMAL_SCALE: str(scale)}
     if precision is not None:
         parameters[DECIMAL_PRECISION] = str(precision)
-    return _logical(ConnectType.BYTES, DECIMAL_NAME, optional, parameters)
+    return replace(logical(ConnectType.BYTES, DECIMAL_NAME, optional=optional), parameters=parameters)
 
 
-def date(*, optional: bool = False) -> ConnectSchema:
-    """`Date.builder()`."""
-    return _logical(ConnectType.INT32, DATE_NAME, optional)
+def logical(type_: ConnectType, name: str | None, *, optional: bool = False) -> ConnectSchema:
+    """A type without parts. All of Connect's logical types have the version 1."""
+    version = None if name in (None, LOCAL_TIMESTAMP_NAME) else 1
+    return ConnectSchema(type=type_, name=name, version=version, optional=optional)
 
 
-def time(*, optional: bool = False) -> ConnectSchema:
-    """`Time.builder()`."""
-    return _logical(ConnectType.INT32, TIME_NAME, optional)
-
-
-def timestamp(*, optional: bool = False) -> ConnectSchema:
-    """`Timestamp.builder()`."""
-    return _logical(ConnectType.INT64, TIMESTAMP_NAME, optional)
-
-
-def local_timestamp(*, optional: bool = False) -> ConnectSchema:
-    """The schema of a TIMESTAMP_NTZ column."""
-    return ConnectSchema(type=ConnectType.INT64, name=LOCAL_TIMESTAMP_NAME, optional=optional)
-
-
-def _logical(
-    type_: ConnectType, name: str, optional: bool, parameters: Mapping[str, str] = _NO_PARAMETERS
-) -> ConnectSchema:
-    return ConnectSchema(type=type_, name=name, version=_LOGICAL_VERSION, optional=optional, parameters=parameters)
+date = partial(logical, ConnectType.INT32, DATE_NAME)
+time = partial(logical, ConnectType.INT32, TIME_NAME)
+timestamp = partial(logical, ConnectType.INT64, TIMESTAMP_NAME)
+"""`Date.builder()`, `Time.builder()`, `Timestamp.builder()`."""

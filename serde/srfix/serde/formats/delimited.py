@@ -50,12 +50,11 @@ from srfix.serde.columns.types import (
     type_name,
     usable_columns,
 )
-from srfix.serde.connect.java_text import plain_decimal_text
+from srfix.serde.connect.java_text import Raw, plain_decimal_text
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import ColumnError, DecodeError, EncodeError, TrailingBytesError, TruncatedBodyError, UsageError
 from srfix.serde.formats.json import column_check
 from srfix.serde.formats.json.scalars import Misread, scalar_reader
-from srfix.serde.formats.json.text import Raw
 from srfix.serde.formats.rows.value_check import Misfit, encode_error
 from srfix.serde.interface import Row, Value
 from srfix.serde.java_ints import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN

@@ -8,9 +8,9 @@ references; each one stands after its own references.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, Unpack
 
-from srfix.serde.connect.columns import Dropped, Inferred, NameRule
+from srfix.serde.connect.columns import ColumnOptions, Dropped, Inferred
 from srfix.serde.connect.schema import ConnectSchema
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.projection.tree import ByKeys, Projection
@@ -80,15 +80,7 @@ class SchemaFormatModule(FormatModule, Protocol):
     def has_hints(self, schema_text: str, references: tuple[str, ...] = ()) -> bool:
         """Whether the schema has aliases or defaults that would count in a reader's schema."""
 
-    def infer_columns(
-        self,
-        text: str,
-        *,
-        names: NameRule = "upper",
-        references: tuple[str, ...] = (),
-        role: Role = Role.VALUE,
-        wrapped: bool | None = None,
-    ) -> Inferred:
+    def infer_columns(self, text: str, references: tuple[str, ...] = (), **options: Unpack[ColumnOptions]) -> Inferred:
         """The columns of a schema."""
 
     def record_name(self, schema_text: str, references: tuple[str, ...] = ()) -> str | None:

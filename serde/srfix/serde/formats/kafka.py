@@ -15,7 +15,6 @@ not UTF-8 by U+FFFD. srfix refuses them, because otherwise another key would be 
 
 from __future__ import annotations
 
-import json
 import math
 import struct
 from collections.abc import Callable
@@ -25,10 +24,10 @@ from srfix.serde.columns.text import print_columns
 from srfix.serde.columns.types import Column, Columns, Decimal, ScalarType, type_name, usable_columns
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import ColumnError, DecodeError, EncodeError, TrailingBytesError, TruncatedBodyError
-from srfix.serde.formats.avro import load
+from srfix.serde.formats.avro import AvroNode
 from srfix.serde.formats.avro.write.scalars import scalar
 from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck
-from srfix.serde.formats.rows.value_check import Misfit, ValueCheck, bare_value, encode_error, or_none
+from srfix.serde.formats.rows.value_check import Misfit, bare_value, encode_error, or_none
 from srfix.serde.interface import Value
 from srfix.serde.specs import ReadSpec, WriteSpec
 
@@ -52,8 +51,8 @@ def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...]
 def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
     """The case rule matches the only column's key in a row. There are no times to cut."""
     column = _only(spec.columns)
-    name, (check, write) = column.name, _WRITE[column.type]  # type: ignore[index]  # _only has looked
-    record = RecordCheck(spec.case_rule)
+    name, (avro_type, write) = column.name, _WRITE[column.type]  # type: ignore[index]  # _only has looked
+    record, check = RecordCheck(spec.case_rule), scalar(AvroNode(kind=avro_type))
     record.set_fields([FieldCheck(name=name, field=name, check=or_none(check), when_missing=None)])
 
     def encode(row: object, prefix: bytes) -> bytes:
@@ -118,11 +117,6 @@ def _double_bytes(value: object) -> bytes:
     return _DOUBLE.pack(value if value == value else math.nan)
 
 
-def _check(avro_type: str) -> ValueCheck:
-    # KAFKA accepts the same values as Avro for the same column.
-    return scalar(load(json.dumps(avro_type)))
-
-
 _DOUBLE: Final = struct.Struct(">d")
 _READ: Final[dict[ScalarType, _Read]] = {
     ScalarType.INTEGER: _fixed(">i", "IntegerDeserializer"),
@@ -131,10 +125,11 @@ _READ: Final[dict[ScalarType, _Read]] = {
     ScalarType.STRING: _text,
     ScalarType.BYTES: lambda body: body,
 }
-_WRITE: Final[dict[ScalarType, tuple[ValueCheck, _Write]]] = {
-    ScalarType.INTEGER: (_check("int"), struct.Struct(">i").pack),
-    ScalarType.BIGINT: (_check("long"), struct.Struct(">q").pack),
-    ScalarType.DOUBLE: (_check("double"), _double_bytes),
-    ScalarType.STRING: (_check("string"), lambda value: str(value).encode()),
-    ScalarType.BYTES: (_check("bytes"), lambda value: bytes(value)),  # type: ignore[call-overload]  # the check has looked
+_WRITE: Final[dict[ScalarType, tuple[str, _Write]]] = {
+    ScalarType.INTEGER: ("int", struct.Struct(">i").pack),
+    ScalarType.BIGINT: ("long", struct.Struct(">q").pack),
+    ScalarType.DOUBLE: ("double", _double_bytes),
+    ScalarType.STRING: ("string", lambda value: str(value).encode()),
+    ScalarType.BYTES: ("bytes", lambda value: bytes(value)),  # type: ignore[call-overload]  # the check has looked
 }
+"""For a column, Avro's type that accepts the same values, and the function that writes them."""

@@ -14,8 +14,7 @@ from hypothesis import given
 
 from srfix.serde import Column, ColumnError, Columns, Role, WrittenBy, parse_columns
 from srfix.serde.columns.types import INTEGER, Array, Map
-from srfix.serde.formats.avro.internal_schema import internal_schema
-from srfix.serde.formats.avro.names import KSQLDB_FULL_NAME, key_full_name
+from srfix.serde.formats.avro.internal_schema import KSQLDB_FULL_NAME, internal_schema, key_full_name
 from srfix.serde.specs import WriteSpec
 from tests.serde.avro_schemas import record
 from tests.strategies import avro_columns

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.serde import CaseRule, Columns, EncodeError, parse_columns
+from srfix.serde.connect.java_text import compact_bytes, compact_text
 from srfix.serde.formats import json
-from srfix.serde.formats.json.text import compact_bytes, compact_text
 from srfix.serde.specs import ReadSpec, WriteSpec
 from tests.strategies import columns_and_row
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.serde.formats.json_schema.order import hash_map_order, string_hash
+from srfix.serde.formats.json_schema.text import hash_map_order, string_hash
 
 _NINE = ["".join(parts) for parts in itertools.product(["Aa", "BB"], repeat=4)][:9]
 

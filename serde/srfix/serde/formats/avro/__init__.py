@@ -8,15 +8,15 @@ from srfix.serde.formats.avro.format import (
     as_connect,
     check_schema,
     columns_from_avro,
+    field_names,
     has_hints,
     infer_columns,
     java_text,
     record_name,
     validator,
 )
-from srfix.serde.formats.avro.internal_schema import internal_schema
+from srfix.serde.formats.avro.internal_schema import KSQLDB_FULL_NAME, internal_schema, key_full_name
 from srfix.serde.formats.avro.java_text import full_name, java_json, java_schema
-from srfix.serde.formats.avro.names import KSQLDB_FULL_NAME, field_names, key_full_name
 from srfix.serde.formats.avro.plain_times import with_plain_times
 from srfix.serde.formats.avro.read.decoder import decoder, projection, values_decoder
 from srfix.serde.formats.avro.schema import AvroNode, analyse, describe, every_node, has_decimals, load, nullable_branch

@@ -21,7 +21,6 @@ from srfix.serde.connect.schema import (
     DECIMAL_PRECISION,
     DECIMAL_SCALE,
     LOCAL_TIMESTAMP_NAME,
-    TIME_NAME,
     TIMESTAMP_NAME,
     ConnectField,
     ConnectSchema,
@@ -33,7 +32,7 @@ from srfix.serde.connect.schema import (
 )
 from srfix.serde.connect.time_units import NANOS, column_of, time_unit
 from srfix.serde.errors import SchemaError
-from srfix.serde.formats.avro.schema import AvroNode, describe, load, whole
+from srfix.serde.formats.avro.schema import CONNECT_LOGICAL, AvroNode, describe, load, whole
 from srfix.serde.formats.rows.value_check import MISSING
 
 UNION_NAME: Final = "io.confluent.connect.avro.Union"
@@ -52,14 +51,6 @@ _PRIMITIVES: Final = {
     "fixed": ConnectType.BYTES,
     "string": ConnectType.STRING,
     "enum": ConnectType.STRING,
-}
-# The keys are the Avro type and the logicalType in lower case, because AvroData ignores its case.
-_LOGICAL: Final = {
-    ("bytes", "decimal"): DECIMAL_NAME,
-    ("fixed", "decimal"): DECIMAL_NAME,
-    ("int", "date"): DATE_NAME,
-    ("int", "time-millis"): TIME_NAME,
-    ("long", "timestamp-millis"): TIMESTAMP_NAME,
 }
 _NARROW: Final = {"int8": ConnectType.INT8, "int16": ConnectType.INT16}
 _KEYS: Final = primitive(ConnectType.STRING)
@@ -236,7 +227,8 @@ def _name_by_unit(type_: ConnectType, node: AvroNode) -> str | None:
 
 def _scalar(node: AvroNode) -> ConnectSchema:
     logical = node.props.get("logicalType")
-    name = _LOGICAL.get((node.kind, logical.lower())) if isinstance(logical, str) else None
+    # AvroData ignores the letter case of a logicalType.
+    name = CONNECT_LOGICAL.get((node.kind, logical.lower())) if isinstance(logical, str) else None
     parameters: dict[str, str] = {}
     if name == DECIMAL_NAME:
         scale, precision = node.props.get("scale"), node.props.get("precision")

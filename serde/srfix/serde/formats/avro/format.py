@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final
+import json
+from typing import Final, Unpack
 
 from srfix.serde.columns.types import Columns
-from srfix.serde.connect.columns import Dropped, Inferred, NameRule, columns_of
+from srfix.serde.connect.columns import ColumnOptions, Dropped, Inferred, NameRule, columns_of
 from srfix.serde.connect.schema import ConnectField, ConnectSchema, struct
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.avro.connect import connect_schema, to_connect
 from srfix.serde.formats.avro.java_text import java_schema
 from srfix.serde.formats.avro.schema import every_node, load
 from srfix.serde.formats.rows.value_check import MISSING
-from srfix.serde.subjects.names import Role
+from srfix.serde.schemas.models import Json
 
 EMPTY_SCHEMA: Final = '{"type":"record","name":"R","fields":[]}'
 HAS_LOCAL_TIMES: Final = True
@@ -46,21 +47,14 @@ def as_connect(
     return struct(fields, name=root.name), tuple(dropped)
 
 
-def infer_columns(
-    text: str,
-    *,
-    names: NameRule = "upper",
-    references: tuple[str, ...] = (),
-    role: Role = Role.VALUE,
-    wrapped: bool | None = None,
-) -> Inferred:
+def infer_columns(text: str, references: tuple[str, ...] = (), **options: Unpack[ColumnOptions]) -> Inferred:
     """The columns as ksqlDB infers them (`AvroSchemaTranslator`, `ConnectKsqlSchemaTranslator`), all nullable.
 
     A union of several types is a STRUCT of its branches, an enum a STRING, a fixed type BYTES; a logical type that
     Connect does not know (timestamp-micros, uuid, …) is its underlying type. Left out are only maps whose keys are
     floating-point numbers or bytes, or have parts.
     """
-    return columns_of(connect_schema(text, references), names=names, role=role, wrapped=wrapped)
+    return columns_of(connect_schema(text, references), **options)
 
 
 def columns_from_avro(text: str, *, names: NameRule = "upper", references: tuple[str, ...] = ()) -> Columns:
@@ -70,6 +64,18 @@ def columns_from_avro(text: str, *, names: NameRule = "upper", references: tuple
     :raises ColumnError: if the schema gives no columns.
     """
     return infer_columns(text, names=names, references=references).columns
+
+
+def field_names(schema_text: str) -> tuple[str, ...]:
+    """The names of a record schema's own fields, in order."""
+    try:
+        schema: Json = json.loads(schema_text)
+    except (ValueError, RecursionError) as error:
+        raise SchemaError(f"The schema is not JSON ({error}).") from error
+    match schema:
+        case {"type": "record", "fields": list(fields)}:
+            return tuple(str(field["name"]) for field in fields if isinstance(field, dict) and "name" in field)
+    raise SchemaError("The schema is not an Avro record, so it has no fields.")
 
 
 def has_hints(schema_text: str, references: tuple[str, ...] = ()) -> bool:

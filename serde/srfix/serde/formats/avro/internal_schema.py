@@ -7,20 +7,22 @@ It handles only schemas of columns: without defaults and unions, and with a name
 from __future__ import annotations
 
 import json
+import unicodedata
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, TypeAlias
 
+from srfix.serde.casing import upper_camel
 from srfix.serde.columns.half import require_string_keys
+from srfix.serde.columns.types import Column, Columns
 from srfix.serde.connect.columns import NO_PRECISION, connect_of
 from srfix.serde.connect.generations import has_connect_properties
 from srfix.serde.connect.schema import (
-    DATE_NAME,
     DECIMAL_NAME,
     DECIMAL_PRECISION,
     DECIMAL_SCALE,
     LOCAL_TIMESTAMP_NAME,
-    TIME_NAME,
-    TIMESTAMP_NAME,
+    NARROW,
     ConnectField,
     ConnectSchema,
     ConnectType,
@@ -28,9 +30,51 @@ from srfix.serde.connect.schema import (
     optional,
 )
 from srfix.serde.errors import ColumnError
-from srfix.serde.formats.avro.names import KSQLDB_FULL_NAME, avro_names, check_name, split_full_name
+from srfix.serde.formats.avro.schema import LOGICAL_OF
 from srfix.serde.specs import WriteSpec
 from srfix.serde.subjects.names import Role
+
+_NAMESPACE: Final = "io.confluent.ksql.avro_schemas"
+KSQLDB_FULL_NAME: Final = f"{_NAMESPACE}.KsqlDataSourceSchema"
+"""ksqlDB's default record name (`AvroProperties`)."""
+
+
+def key_full_name(source_name: str) -> str:
+    """`AvroFormat.getKeySchemaName`, without KEY_SCHEMA_FULL_NAME: MY_TABLE gives `….avro_schemas.MyTableKey`."""
+    return f"{_NAMESPACE}.{upper_camel(source_name)}Key"
+
+
+def avro_fields(columns: Columns) -> dict[str, Column]:
+    """A mapping from Avro field names to columns: see `avro_names`."""
+    return dict(zip(avro_names(column.name for column in columns), columns, strict=True))
+
+
+def avro_names(names: Iterable[str]) -> dict[str, str]:
+    """Avro field names → declared names: "." becomes "_" (`AvroSchemas.avroCompatibleFieldName`)."""
+    fields: dict[str, str] = {}
+    for name in names:
+        field = name.replace(".", "_")
+        if field in fields:
+            raise ColumnError(
+                f"The columns {fields[field]!r} and {name!r} both become the Avro field {field!r}. Rename one of them."
+            )
+        fields[field] = name
+    return fields
+
+
+def check_name(name: str, *, column: str) -> str:
+    """`Schema.validateName`: letters and digits are Unicode's, except those of surrogate pairs."""
+    if not name:
+        raise ColumnError(f"The column {column!r} is not compatible with Avro: empty name. Give it another one.")
+    for index, character in enumerate(name):
+        category = unicodedata.category(character) if ord(character) <= 0xFFFF else ""
+        if not (character == "_" or category.startswith("L") or (index > 0 and category == "Nd")):
+            where = "initial character" if index == 0 else "character"
+            raise ColumnError(
+                f"The column {column!r} is not compatible with Avro: illegal {where} {character!r}. Avro names "
+                "have letters, digits and _, and do not start with a digit."
+            )
+    return name
 
 
 def internal_schema(spec: WriteSpec, role: Role = Role.VALUE) -> str:
@@ -89,7 +133,7 @@ class _Names:
     def _claim(self, schema: ConnectSchema, column: str) -> ConnectSchema:
         """Two nested types may share a name if they are equal: the second then refers to the first."""
         full_name = schema.name or ""
-        namespace, name = split_full_name(full_name)
+        namespace, _, name = full_name.rpartition(".")
         for part in (*filter(None, namespace.split(".")), name):
             check_name(part, column=column)
         required = optional(schema, optional=False)
@@ -105,9 +149,7 @@ class _Names:
 _Json: TypeAlias = "str | int | list[_Json] | dict[str, _Json] | None"
 
 _PRIMITIVES: Final = {
-    ConnectType.INT8: "int",
-    ConnectType.INT16: "int",
-    ConnectType.INT32: "int",
+    **dict.fromkeys((*NARROW, ConnectType.INT32), "int"),
     ConnectType.INT64: "long",
     ConnectType.FLOAT32: "float",
     ConnectType.FLOAT64: "double",
@@ -115,14 +157,7 @@ _PRIMITIVES: Final = {
     ConnectType.STRING: "string",
     ConnectType.BYTES: "bytes",
 }
-_NARROW: Final = (ConnectType.INT8, ConnectType.INT16)
-_LOGICAL: Final = {
-    DECIMAL_NAME: "decimal",
-    DATE_NAME: "date",
-    TIME_NAME: "time-millis",
-    TIMESTAMP_NAME: "timestamp-millis",
-    LOCAL_TIMESTAMP_NAME: "local-timestamp-micros",
-}
+_LOGICAL: Final = LOGICAL_OF | {LOCAL_TIMESTAMP_NAME: "local-timestamp-micros"}
 
 
 def avro_text(schema: ConnectSchema, *, meta_data: bool) -> str:
@@ -175,7 +210,7 @@ class _Writer:
     def _head(self, schema: ConnectSchema, space: str) -> tuple[str | dict[str, _Json], str]:
         """A record's beginning, and the namespace within it; only its name if the same record was written before."""
         full_name = schema.name or ""
-        namespace, name = split_full_name(full_name)
+        namespace, _, name = full_name.rpartition(".")
         if self._written.get(full_name) == schema:
             return (name if namespace in ("", space) else full_name), space
         self._written[full_name] = schema
@@ -203,7 +238,7 @@ class _Writer:
                 properties["connect.parameters"] = dict(schema.parameters)
             if schema.name is not None and schema.name != LOCAL_TIMESTAMP_NAME:
                 properties["connect.name"] = schema.name
-            if schema.type in _NARROW:
+            if schema.type in NARROW:
                 properties["connect.type"] = schema.type.word
         if schema.type.is_primitive and schema.name in _LOGICAL:
             properties["logicalType"] = _LOGICAL[schema.name]

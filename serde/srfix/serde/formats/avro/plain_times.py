@@ -3,7 +3,6 @@ that a datetime cannot hold."""
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
@@ -12,13 +11,13 @@ from typing import Final
 from srfix.serde.columns.types import ScalarType
 from srfix.serde.connect.coercions import coercion
 from srfix.serde.connect.schema import ConnectType
-from srfix.serde.connect.time_units import column_of, time_unit
+from srfix.serde.connect.time_units import MILLIS, TimeUnit, column_of, time_unit
 from srfix.serde.engine import Decode
 from srfix.serde.errors import OutOfRangeError
 from srfix.serde.formats.avro.schema import AvroNode
 from srfix.serde.interface import Value
 
-CONNECT_TYPES: Final = {"int": ConnectType.INT32, "long": ConnectType.INT64}
+_CONNECT_TYPES: Final = {"int": ConnectType.INT32, "long": ConnectType.INT64}
 """The Avro types that carry times."""
 
 
@@ -32,7 +31,7 @@ def _copied(node: AvroNode, copies: dict[AvroNode, AvroNode]) -> AvroNode:
     if node in copies:
         return copies[node]
     # Stored before its parts are converted, because a recursive type refers to itself.
-    copy = copies[node] = replace(node, logical=None if is_time(node) else node.logical)
+    copy = copies[node] = replace(node, logical=node.logical if _time_of(node) is None else None)
     copy.fields = tuple(replace(part, node=_copied(part.node, copies)) for part in node.fields)
     copy.defaults = tuple(replace(part, node=_copied(part.node, copies)) for part in node.defaults)
     copy.branches = tuple(_copied(branch, copies) for branch in node.branches)
@@ -40,15 +39,11 @@ def _copied(node: AvroNode, copies: dict[AvroNode, AvroNode]) -> AvroNode:
     return copy
 
 
-def is_time(node: AvroNode) -> bool:
-    """True for an int or a long that means a day, a time of day or an instant, local or not."""
-    return time_column(node) is not None
-
-
-def time_column(node: AvroNode) -> ScalarType | None:
-    """The column type for such times; None if the type is not a time."""
-    unit = time_unit(CONNECT_TYPES[node.kind], node.logical, None) if node.kind in CONNECT_TYPES else None
-    return None if unit is None else column_of(unit)
+def _time_of(node: AvroNode) -> tuple[ScalarType, TimeUnit] | None:
+    """The column type for a day, a time of day or an instant, local or not, and its unit; None for any other type."""
+    unit = time_unit(_CONNECT_TYPES[node.kind], node.logical, None) if node.kind in _CONNECT_TYPES else None
+    column = None if unit is None else column_of(unit)
+    return None if unit is None or column is None else (column, unit)
 
 
 _KINDS: Final[dict[str, tuple[type, ...]]] = {
@@ -78,8 +73,7 @@ def _far(node: AvroNode, value: Value, path: str) -> Iterator[OutOfRangeError]:
                 yield from _far(branch, value, path)
         return
     if isinstance(value, dict):
-        fields = node.fields if node.kind == "record" else ()
-        for part in fields:
+        for part in node.fields:
             if part.name in value:
                 yield from _far(part.node, value[part.name], f"{path}->{part.name}")
         if node.kind == "map" and node.items is not None:
@@ -88,15 +82,11 @@ def _far(node: AvroNode, value: Value, path: str) -> Iterator[OutOfRangeError]:
     elif isinstance(value, list) and node.items is not None:
         for number, item in enumerate(value):
             yield from _far(node.items, item, f"{path}[{number}]")
-    elif isinstance(value, int):
-        column = time_column(node)
-        unit = None if column is None else time_unit(CONNECT_TYPES[node.kind], node.logical, None)
-        if column is None or unit is None:
-            return
-        coerce = coercion(CONNECT_TYPES[node.kind], None, column, path, per_second=unit.per_second or 1_000)
+    elif isinstance(value, int) and (time := _time_of(node)) is not None:
+        column, unit = time
+        coerce = coercion(_CONNECT_TYPES[node.kind], None, column, path, per_second=unit.per_second or MILLIS)
+        assert coerce is not None
         try:
-            made = None if coerce is None else coerce(value)
+            coerce(value)
         except OutOfRangeError as error:
             yield error
-        else:
-            assert isinstance(made, datetime.date | datetime.time)

@@ -18,20 +18,31 @@ from typing import Final, cast
 import fastavro
 
 from srfix.serde.bounds import AVRO_SCHEMA_LEVELS, payload_bounds
+from srfix.serde.connect.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
+from srfix.serde.connect.time_units import MICROS, MILLIS
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.rows.value_check import MISSING
 
-# AvroData (Connect) knows these four. It treats every other logical type as its underlying type, and so do columns
-# here.
-_CONNECT_LOGICAL: Final = frozenset(
-    {
-        ("bytes", "decimal"),
-        ("fixed", "decimal"),
-        ("int", "date"),
-        ("int", "time-millis"),
-        ("long", "timestamp-millis"),
-    }
-)
+CONNECT_LOGICAL: Final = {
+    ("bytes", "decimal"): DECIMAL_NAME,
+    ("fixed", "decimal"): DECIMAL_NAME,
+    ("int", "date"): DATE_NAME,
+    ("int", "time-millis"): TIME_NAME,
+    ("long", "timestamp-millis"): TIMESTAMP_NAME,
+}
+"""AvroData (Connect) knows these four. It treats every other logical type as its underlying type, and so do columns."""
+LOGICAL_OF: Final = {name: logical for (_, logical), name in CONNECT_LOGICAL.items()}
+"""The name of a Connect schema → Avro's logical type."""
+TIMES: Final = {
+    ("int", "date"): ("date", 0),
+    ("int", "time-millis"): ("time", MILLIS),
+    ("long", "time-micros"): ("time", MICROS),
+    ("long", "timestamp-millis"): ("timestamp", MILLIS),
+    ("long", "timestamp-micros"): ("timestamp", MICROS),
+    ("long", "local-timestamp-millis"): ("local_timestamp", MILLIS),
+    ("long", "local-timestamp-micros"): ("local_timestamp", MICROS),
+}
+"""The times that fastavro reads and writes: the kernel's word, and the units per second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -58,9 +69,9 @@ class AvroNode:
     logical: str | None = None
     """The logicalType property, known or not."""
     precision: int = 0
-    """The scale of a decimal; 0 if the schema gives none."""
+    """The precision of a decimal; 0 if the schema gives none."""
     scale: int = 0
-    """The precision of a decimal."""
+    """The scale of a decimal."""
     size: int = 0
     """The number of bytes of a fixed."""
     aliases: tuple[str, ...] = ()
@@ -74,8 +85,9 @@ class AvroNode:
     items: AvroNode | None = None
     """The items of an array, or the values of a map."""
     branches: tuple[AvroNode, ...] = ()
+    """The branches of a union."""
     wraps_single_type: bool = False
-    """The branches of a union; a single type is also a branch."""
+    """Whether a single type in a union also counts as one of several."""
     doc: str | None = None
     """The documentation of a record, enum or fixed."""
     props: Mapping[str, object] = field(default_factory=dict)
@@ -89,7 +101,13 @@ class AvroNode:
     @property
     def connect_logical(self) -> str | None:
         """The logical type, if Connect's AvroData knows it on this type; None otherwise."""
-        return self.logical if (self.kind, self.logical) in _CONNECT_LOGICAL else None
+        return self.logical if (self.kind, self.logical) in CONNECT_LOGICAL else None
+
+    @property
+    def parts(self) -> tuple[AvroNode, ...]:
+        """The types right below this one."""
+        items = () if self.items is None else (self.items,)
+        return (*self.branches, *(part.node for part in self.fields), *items)
 
 
 @lru_cache(maxsize=256)
@@ -204,11 +222,9 @@ class _Builder:
 
     def _named_node(self, name: str) -> AvroNode:
         definition = self._named.get(name)
-        return (
-            AvroNode(kind=intern(name))
-            if definition is None
-            else self._definition(cast("dict[str, object]", definition), name)
-        )
+        if definition is None:
+            return AvroNode(kind=intern(name))
+        return self._definition(cast("dict[str, object]", definition), name)
 
     def _definition(self, schema: dict[str, object], name: str) -> AvroNode:
         kind = intern(cast("str", schema["type"]))
@@ -258,11 +274,8 @@ def _set_logical(node: AvroNode, schema: dict[str, object]) -> None:
 
 def whole(value: object) -> int | None:
     """`Number.intValue` of a JSON number; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return int(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return int(value) if is_number and (isinstance(value, int) or math.isfinite(value)) else None
 
 
 _IGNORED: Final = "srfix.ignored"
@@ -332,7 +345,7 @@ def every_node(root: AvroNode) -> Iterator[AvroNode]:
         if node not in seen:
             seen.add(node)
             yield node
-            stack.extend((*node.branches, *(part.node for part in node.fields), *((node.items,) if node.items else ())))
+            stack.extend(node.parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,7 +355,7 @@ class Analysis:
     is_recursive: bool
     """True if a type can contain itself: the body then decides how deep the reader recurses."""
     has_unbounded_arrays: bool
-    """True if an array's items can take no bytes: ten bytes can then claim 2²⁸ of them."""
+    """True if an array's items take no bytes: ten bytes can then claim 2²⁸ of them."""
     has_blocks: bool
     """True if there are arrays or maps: the body then says how many items follow."""
     node_count: int
@@ -360,9 +373,7 @@ def analyse(root: AvroNode) -> Analysis:
         raise SchemaError(f"The schema's types nest deeper than {bounds.levels} levels, references included.")
     return Analysis(
         is_recursive=walk.is_recursive,
-        has_unbounded_arrays=any(
-            node.kind == "array" and node.items is not None and walk.width(node.items) == 0 for node in walk.levels
-        ),
+        has_unbounded_arrays=any(node.kind == "array" and node.items in walk.empty for node in walk.levels),
         has_blocks=any(node.items is not None for node in walk.levels),
         node_count=len(walk.levels),
     )
@@ -373,8 +384,9 @@ class _Analyser:
         self._most_parts = most_parts
         self.is_recursive = False
         self.levels: dict[AvroNode, int] = {}
+        self.empty: set[AvroNode | None] = set()
+        """The types whose values take no bytes."""
         self._visits: dict[AvroNode, int] = {}
-        self._widths: dict[AvroNode, int] = {}
         self._open: list[AvroNode] = []
 
     def visits(self, node: AvroNode) -> int:
@@ -388,31 +400,16 @@ class _Analyser:
                 raise SchemaError(f"The record {node.name} always contains itself, so its values would be endless.")
             return 1
         self._open.append(node)
-        if node.kind == "record":
-            parts = [part.node for part in node.fields]
-            total = 1 + sum(self.visits(part) for part in parts)
-        else:
-            parts = [node.items] if node.items is not None else list(node.branches)
-            counts = [self.visits(part) for part in parts]
-            total = 1 + (max(counts, default=0) if node.kind == "union" else 0)
+        counts = [self.visits(part) for part in node.parts]
+        total = 1 + (sum(counts) if node.kind == "record" else max(counts, default=0) if node.kind == "union" else 0)
         self._open.pop()
         if total > self._most_parts:
             raise SchemaError(
                 f"The schema's nested types expand to more than {self._most_parts:,} parts for each record: "
                 f"{describe(node)}."
             )
-        self.levels[node] = 1 + max((self.levels.get(part, 1) for part in parts), default=0)
+        self.levels[node] = 1 + max((self.levels.get(part, 1) for part in node.parts), default=0)
         self._visits[node] = total
+        if node.kind in ("record", "fixed", "null") and not node.size and self.empty.issuperset(node.parts):
+            self.empty.add(node)
         return total
-
-    def width(self, node: AvroNode) -> int:
-        """The minimal number of bytes of a value."""
-        if node in self._widths:
-            return self._widths[node]
-        if node.kind in ("record", "fixed", "null"):
-            self._widths[node] = 0  # a lower limit while the type is in progress
-            width = node.size + sum(self.width(part.node) for part in node.fields)
-        else:
-            width = {"float": 4, "double": 8}.get(node.kind, 1)
-        self._widths[node] = width
-        return width

@@ -9,15 +9,15 @@ from typing import Final
 from srfix.serde.columns.types import Column, Columns, ColumnType, Decimal, ScalarType, Struct
 from srfix.serde.connect.coercions import connect_type_of
 from srfix.serde.connect.columns import NO_PRECISION
-from srfix.serde.connect.schema import ConnectType
+from srfix.serde.connect.schema import NARROW, ConnectType
 from srfix.serde.connect.time_units import TimeUnit, time_unit
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.avro.connect import map_entry_types, to_connect, union_field_name
-from srfix.serde.formats.avro.names import avro_fields
+from srfix.serde.formats.avro.internal_schema import avro_fields
 from srfix.serde.formats.avro.schema import AvroField, AvroNode, describe, nullable_branch
 from srfix.serde.projection.tree import WriterField
 
-_SAME: Final = {
+AVRO_TYPES: Final = {
     ScalarType.BOOLEAN: ("boolean", None),
     ScalarType.INTEGER: ("int", None),
     ScalarType.BIGINT: ("long", None),
@@ -78,8 +78,7 @@ class AvroType:
     @property
     def word(self) -> str:
         word, connect = describe(self.value), self.connect
-        is_cut = connect in (ConnectType.INT8, ConnectType.INT16)
-        return f"{word} ({connect.word})" if connect and is_cut else word
+        return f"{word} ({connect.word})" if connect in NARROW else word
 
     @property
     def holder(self) -> str:
@@ -144,7 +143,7 @@ class AvroType:
             digits = (node.precision or NO_PRECISION, node.scale)
             return node.connect_logical == "decimal" and digits == (column.precision, column.scale)
         if isinstance(column, ScalarType):
-            return (node.kind, node.logical) == _SAME[column] and self.connect is connect_type_of(column)
+            return (node.kind, node.logical) == AVRO_TYPES[column] and self.connect is connect_type_of(column)
         return not (isinstance(column, Struct) and self.is_union)
 
 

@@ -9,6 +9,5 @@ from srfix.serde.formats.json.decode import HAS_LOCAL_TIMES, column_decoder, dec
 from srfix.serde.formats.json.encode import check_encoder, column_check, column_encoder, encoder, plain_encoder
 from srfix.serde.formats.json.kernel import Description, native_decoder, number, price
 from srfix.serde.formats.json.kernel import Part as NativePart
-from srfix.serde.formats.json.numbers import double_of_number, integer_of_number
 from srfix.serde.formats.json.parse import parse, parse_exact
-from srfix.serde.formats.json.scalars import base64_bytes
+from srfix.serde.formats.json.scalars import base64_bytes, double_of_number, integer_of_number

@@ -27,22 +27,13 @@ import orjson
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.times import with_times
-from srfix.serde.columns.types import (
-    Array,
-    ColumnType,
-    Decimal,
-    Map,
-    ScalarType,
-    Struct,
-    type_name,
-)
+from srfix.serde.columns.types import Array, ColumnType, Decimal, Map, ScalarType, Struct, type_name
 from srfix.serde.connect.coercions import NOT_FITTING, decimal_fit
-from srfix.serde.connect.java_text import decimal_text, double_text
+from srfix.serde.connect.java_text import Raw, compact_bytes, decimal_text, double_text
 from srfix.serde.engine import Encode
 from srfix.serde.errors import EncodeError
-from srfix.serde.formats.avro import load
+from srfix.serde.formats.avro import AvroNode
 from srfix.serde.formats.avro.write.scalars import scalar
-from srfix.serde.formats.json.text import Raw, compact_bytes
 from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
 from srfix.serde.formats.rows.value_check import (
     Convert,
@@ -50,6 +41,7 @@ from srfix.serde.formats.rows.value_check import (
     ValueCheck,
     bare_value,
     check_json_columns,
+    checked_by,
     encode_error,
     or_none,
 )
@@ -193,7 +185,7 @@ class _Plan:
                     return map_check(written)
                 return entries_check(or_none(_SCALARS[ScalarType.STRING]), written, null_keys=True)
             case Decimal():
-                return _same(_decimal(type_))
+                return checked_by(_decimal(type_))
             case ScalarType():
                 return self._scalars[type_]
 
@@ -222,17 +214,8 @@ class _Plan:
         return ValueCheck(fast=fast, careful=careful)
 
 
-def _same(convert: Convert) -> ValueCheck:
-    return ValueCheck(fast=convert, careful=convert)
-
-
-def _avro(schema: object, *, cut_times: bool = False) -> ValueCheck:
-    """Uses Avro's check for the same column. Avro's raw value is the number that JSON needs."""
-    return scalar(load(stdlib_json.dumps(schema)), cut_times=cut_times)
-
-
 def _then(check: ValueCheck, finish: Callable[[object], object]) -> ValueCheck:
-    return _same(lambda value: finish(check.fast(value)))
+    return checked_by(lambda value: finish(check.fast(value)))
 
 
 def _java_double(value: object) -> object:
@@ -265,22 +248,20 @@ def _decimal(type_: Decimal) -> Convert:
     return convert
 
 
-_TIME: Final = {"type": "int", "logicalType": "time-millis"}
-_TIMESTAMP: Final = {"type": "long", "logicalType": "timestamp-millis"}
-_LONG: Final = _avro("long")
-_SCALARS: Final[dict[ScalarType, ValueCheck]] = {
-    ScalarType.BOOLEAN: _avro("boolean"),
-    ScalarType.INTEGER: _avro("int"),
-    # The value is checked, because orjson also writes unsigned integers of 64 bits.
-    ScalarType.BIGINT: _same(_LONG.fast),
-    ScalarType.DOUBLE: _then(_avro("double"), _java_double),
-    ScalarType.STRING: _avro("string"),
-    ScalarType.BYTES: _then(_avro("bytes"), _base64),
-    ScalarType.DATE: _avro({"type": "int", "logicalType": "date"}),
-    ScalarType.TIME: _avro(_TIME),
-    ScalarType.TIMESTAMP: _avro(_TIMESTAMP),
+_TIMES: Final = {
+    ScalarType.DATE: AvroNode(kind="int", logical="date"),
+    ScalarType.TIME: AvroNode(kind="int", logical="time-millis"),
+    ScalarType.TIMESTAMP: AvroNode(kind="long", logical="timestamp-millis"),
 }
-_CUT: Final[dict[ScalarType, ValueCheck]] = {
-    ScalarType.TIME: _avro(_TIME, cut_times=True),
-    ScalarType.TIMESTAMP: _avro(_TIMESTAMP, cut_times=True),
+_CUT: Final = {column: scalar(node, cut_times=True) for column, node in _TIMES.items()}
+# Avro's checks for the same columns. Avro's raw value is the number that JSON needs.
+_SCALARS: Final[dict[ScalarType, ValueCheck]] = {
+    ScalarType.BOOLEAN: scalar(AvroNode(kind="boolean")),
+    ScalarType.INTEGER: scalar(AvroNode(kind="int")),
+    # The value is checked, because orjson also writes unsigned integers of 64 bits.
+    ScalarType.BIGINT: checked_by(scalar(AvroNode(kind="long")).fast),
+    ScalarType.DOUBLE: _then(scalar(AvroNode(kind="double")), _java_double),
+    ScalarType.STRING: scalar(AvroNode(kind="string")),
+    ScalarType.BYTES: _then(scalar(AvroNode(kind="bytes")), _base64),
+    **{column: scalar(node) for column, node in _TIMES.items()},
 }

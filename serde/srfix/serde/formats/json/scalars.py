@@ -13,6 +13,17 @@
 
 A function here gets a value that is not null. It raises `Misread` if the engine refuses the value, or if it is a double
 whose exact digits may matter: the caller then parses the body again, exactly.
+
+Numbers are narrowed, and texts parsed, like in Java:
+
+| engine | number | text |
+|---|---|---|
+| `JsonSerdeUtils.toInteger` | `JsonNode.intValue`: cut to whole, low 32 bits | `Integer.parseInt` |
+| `JsonSerdeUtils.toLong` | `JsonNode.asLong`: cut to whole, low 64 bits | `Long.parseLong` |
+| `JsonSerdeUtils.toDouble` | `JsonNode.doubleValue`: nearest, or infinite | `Double.parseDouble` |
+| `KsqlJsonDeserializer.enforceValidBytes` | `JsonNode.decimalValue` | `new BigDecimal(text)` |
+
+Only `Double.parseDouble` trims blanks; it also accepts NaN, Infinity, hexadecimal, and a suffix (`1.5d`).
 """
 
 from __future__ import annotations
@@ -24,33 +35,11 @@ import re
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from srfix.serde.columns.types import (
-    BIGINT,
-    BOOLEAN,
-    BYTES,
-    DATE,
-    DOUBLE,
-    INTEGER,
-    STRING,
-    TIME,
-    TIMESTAMP,
-    ColumnType,
-    Decimal,
-    ScalarType,
-)
-from srfix.serde.connect.coercions import NOT_FITTING, DecimalFit, decimal_fit
-from srfix.serde.connect.java_text import decimal_text
+from srfix.serde.bounds import payload_bounds
+from srfix.serde.columns.types import ColumnType, Decimal, ScalarType
+from srfix.serde.connect.coercions import DAY_MS, EPOCH, EPOCH_DAY, NOT_FITTING, DecimalFit, decimal_fit
+from srfix.serde.connect.java_text import compact_text, decimal_text
 from srfix.serde.errors import CoercionError, OutOfRangeError
-from srfix.serde.formats.json.numbers import (
-    INT_BITS,
-    LONG_BITS,
-    decimal_of_text,
-    double_of_number,
-    double_of_text,
-    integer_of_number,
-    integer_of_text,
-)
-from srfix.serde.formats.json.text import compact_text
 from srfix.serde.interface import Value
 from srfix.serde.java_ints import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
 
@@ -64,10 +53,25 @@ class _Missing:
 MISSING: Final = _Missing()
 """The value of an empty body."""
 
-_EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_INT_BITS: Final = 32
+_LONG_BITS: Final = 64
+_MAX_DIGITS: Final = 1000
+"""The most digits of a whole number: Jackson's `StreamReadConstraints` since 2.15."""
+_MAX_BITS: Final = 3322
+_MAX_EXPONENT: Final = INT_MAX
+"""The range of a BigDecimal's scale, which is an int."""
+
+# Java accepts the digits of any script, but only in the Basic Multilingual Plane, because it looks at chars.
+_INTEGER: Final = re.compile(r"[+-]?\d+")
+# Possessive quantifiers: with backtracking, a long run of digits would take quadratic time.
+_DECIMAL: Final = re.compile(r"[+-]?(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?\d++)?")
+_DOUBLE: Final = re.compile(
+    r"[+-]?(?:NaN|Infinity|0[xX](?:[\da-fA-F]++\.?+[\da-fA-F]*+|\.[\da-fA-F]++)[pP][+-]?\d++[fFdD]?"
+    r"|(?P<decimal>(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?\d++)?)[fFdD]?)",
+    re.ASCII,
+)
+_TRIMMED: Final = "".join(map(chr, range(0x21)))
 _MILLISECOND: Final = datetime.timedelta(milliseconds=1)
-_EPOCH_DAY: Final = datetime.date(1970, 1, 1).toordinal()
-_DAY_MS: Final = 86_400_000
 # Groups of four with white space between them. Groups after a padded group are still read.
 _BASE64: Final = re.compile(
     r"(?:[\x00-\x20]*+(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==))*+[\x00-\x20]*+"
@@ -115,31 +119,101 @@ def scalar_reader(type_: ScalarType | Decimal) -> Convert:
 
 def exact_type(type_: ColumnType) -> type | None:
     """The Python type whose values feed the column unchanged; None if each value must be checked."""
-    return {STRING: str, BOOLEAN: bool}.get(type_) if isinstance(type_, ScalarType) else None
+    return {ScalarType.STRING: str, ScalarType.BOOLEAN: bool}.get(type_) if isinstance(type_, ScalarType) else None
+
+
+def integer_of_number(number: int | decimal.Decimal, bits: int) -> int:
+    """The number without its fraction, cut to its low bits."""
+    if isinstance(number, decimal.Decimal):
+        number = _whole_part(number)
+    elif number.bit_length() > _MAX_BITS:
+        raise ValueError
+    half = 1 << (bits - 1)
+    return ((number + half) & ((1 << bits) - 1)) - half
+
+
+def _whole_part(number: decimal.Decimal) -> int:
+    magnitude = number.adjusted()
+    if magnitude < 0 or not number:
+        return 0
+    if magnitude > _MAX_DIGITS:
+        exponent = number.as_tuple().exponent
+        if isinstance(exponent, int) and _LONG_BITS <= exponent <= _MAX_EXPONENT:
+            return 0  # divisible by 2^64, and too long to compute
+        raise ValueError
+    return int(number)
+
+
+def _integer_of_text(text: str, bits: int) -> int:
+    """`Integer.parseInt`, `Long.parseLong`."""
+    if len(text) > payload_bounds().text_number_characters or not _INTEGER.fullmatch(text) or not _is_of_bmp(text):
+        raise ValueError
+    number = int(text)
+    if number.bit_length() >= bits and number != -(1 << (bits - 1)):
+        raise ValueError
+    return number
+
+
+def double_of_number(number: float | decimal.Decimal) -> float:
+    """The nearest double; infinite beyond the greatest. Never a negative zero: a BigDecimal has none."""
+    try:
+        return float(number) + 0.0
+    except OverflowError:
+        return float("inf") if number > 0 else float("-inf")
+
+
+def _double_of_text(text: str) -> float:
+    """`Double.parseDouble`."""
+    text = text.strip(_TRIMMED)
+    match = _DOUBLE.fullmatch(text) if len(text) <= payload_bounds().text_number_characters else None
+    if match is None:
+        raise ValueError
+    if match["decimal"] is not None:
+        return float(text.rstrip("fFdD"))
+    if "x" not in text and "X" not in text:
+        return float(text)
+    try:
+        return float.fromhex(text.rstrip("fFdD") if "p" in text or "P" in text else text)
+    except OverflowError:
+        return float("-inf") if text.startswith("-") else float("inf")
+
+
+def _decimal_of_text(text: str) -> decimal.Decimal:
+    """`new BigDecimal(text)`."""
+    if len(text) > payload_bounds().text_number_characters or not _DECIMAL.fullmatch(text) or not _is_of_bmp(text):
+        raise ValueError
+    try:
+        return decimal.Decimal(text)
+    except decimal.InvalidOperation as error:
+        raise ValueError from error
+
+
+def _is_of_bmp(text: str) -> bool:
+    return text.isascii() or max(text) < "\U00010000"
 
 
 def _boolean(value: object) -> Value:
     if type(value) is bool:
         return value
-    raise Misread.wrong_type(value, BOOLEAN)
+    raise Misread.wrong_type(value, ScalarType.BOOLEAN)
 
 
 def _integer(value: object) -> Value:
     if type(value) is int and INT_MIN <= value <= INT_MAX:
         return value
-    return _whole(value, INTEGER, INT_BITS)
+    return _whole(value, ScalarType.INTEGER, _INT_BITS)
 
 
 def _bigint(value: object) -> Value:
     if type(value) is int and LONG_MIN <= value <= LONG_MAX:
         return value
-    return _whole(value, BIGINT, LONG_BITS)
+    return _whole(value, ScalarType.BIGINT, _LONG_BITS)
 
 
 def _whole(value: object, type_: ScalarType, bits: int) -> int:
     try:
         if isinstance(value, str):
-            return integer_of_text(value, bits)
+            return _integer_of_text(value, bits)
         if isinstance(value, int | decimal.Decimal) and not isinstance(value, bool):
             return integer_of_number(value, bits)
     except ValueError:
@@ -155,10 +229,10 @@ def _double(value: object) -> Value:
         return double_of_number(value)  # type: ignore[arg-type]  # it is a number
     if isinstance(value, str):
         try:
-            return double_of_text(value)
+            return _double_of_text(value)
         except ValueError:
-            raise Misread.bad_value(value, DOUBLE, "is not a number") from None
-    raise Misread.wrong_type(value, DOUBLE)
+            raise Misread.bad_value(value, ScalarType.DOUBLE, "is not a number") from None
+    raise Misread.wrong_type(value, ScalarType.DOUBLE)
 
 
 def _text(value: object) -> str:
@@ -175,35 +249,35 @@ def _text(value: object) -> str:
             try:
                 return compact_text(value)
             except TypeError:
-                raise Misread.wrong_type(value, STRING) from None
+                raise Misread.wrong_type(value, ScalarType.STRING) from None
         case list():
             return f"[{', '.join(['null' if item is None else _text(item) for item in value])}]"
         case _Missing():
             return ""  # MissingNode.asText
-    raise Misread.wrong_type(value, STRING)
+    raise Misread.wrong_type(value, ScalarType.STRING)
 
 
 def _date(value: object) -> Value:
-    days = value if type(value) is int and LONG_MIN <= value <= LONG_MAX else _whole(value, DATE, LONG_BITS)
+    days = value if type(value) is int and LONG_MIN <= value <= LONG_MAX else _whole(value, ScalarType.DATE, _LONG_BITS)
     try:
-        return datetime.date.fromordinal(_EPOCH_DAY + days)
+        return datetime.date.fromordinal(EPOCH_DAY + days)
     except (ValueError, OverflowError):
-        raise Misread.out_of_range(value, DATE, _far(days, "day")) from None
+        raise Misread.out_of_range(value, ScalarType.DATE, _far(days, "day")) from None
 
 
 def _time(value: object) -> Value:
-    milliseconds = _whole(value, TIME, LONG_BITS)
-    if not 0 <= milliseconds <= _DAY_MS:
+    milliseconds = _whole(value, ScalarType.TIME, _LONG_BITS)
+    if not 0 <= milliseconds <= DAY_MS:
         raise Misread.bad_value(
             value,
-            TIME,
+            ScalarType.TIME,
             f"is {milliseconds}, not a number of milliseconds from 0 to 86400000 (times='integers' reads it as a "
             "number)",
         )
-    if milliseconds == _DAY_MS:
+    if milliseconds == DAY_MS:
         # The engine accepts the end of the day. Python has no such time, and 00:00 would be another value.
         raise Misread.out_of_range(
-            value, TIME, "is the end of the day, 24:00, which Python cannot hold (times='integers' can)"
+            value, ScalarType.TIME, "is the end of the day, 24:00, which Python cannot hold (times='integers' can)"
         )
     seconds, rest = divmod(milliseconds, 1000)
     minutes, second = divmod(seconds, 60)
@@ -213,11 +287,11 @@ def _time(value: object) -> Value:
 def _timestamp(value: object) -> Value:
     milliseconds = value if type(value) is int and LONG_MIN <= value <= LONG_MAX else None
     if milliseconds is None:
-        milliseconds = _whole(value, TIMESTAMP, LONG_BITS)
+        milliseconds = _whole(value, ScalarType.TIMESTAMP, _LONG_BITS)
     try:
-        return _EPOCH + milliseconds * _MILLISECOND
+        return EPOCH + milliseconds * _MILLISECOND
     except OverflowError:
-        raise Misread.out_of_range(value, TIMESTAMP, _far(milliseconds, "time")) from None
+        raise Misread.out_of_range(value, ScalarType.TIMESTAMP, _far(milliseconds, "time")) from None
 
 
 def _far(number: int, what: str) -> str:
@@ -230,11 +304,11 @@ def _far(number: int, what: str) -> str:
 
 def _bytes(value: object) -> Value:
     if not isinstance(value, str):
-        raise Misread.wrong_type(value, BYTES)
+        raise Misread.wrong_type(value, ScalarType.BYTES)
     try:
         return base64_bytes(value)
     except ValueError:
-        raise Misread.bad_value(value, BYTES, "is not base64") from None
+        raise Misread.bad_value(value, ScalarType.BYTES, "is not base64") from None
 
 
 def base64_bytes(text: str) -> bytes:
@@ -259,7 +333,7 @@ def _decimal_reader(type_: Decimal) -> Convert:
             number = decimal.Decimal(value)
         elif isinstance(value, str):
             try:
-                number = decimal_of_text(value)
+                number = _decimal_of_text(value)
             except ValueError:
                 raise Misread.bad_value(value, type_, "is not a number") from None
         else:
@@ -280,13 +354,13 @@ def _why_not(number: decimal.Decimal, fit: DecimalFit) -> str:
 
 
 _READERS: Final[dict[ScalarType, Convert]] = {
-    BOOLEAN: _boolean,
-    INTEGER: _integer,
-    BIGINT: _bigint,
-    DOUBLE: _double,
-    STRING: _text,
-    BYTES: _bytes,
-    DATE: _date,
-    TIME: _time,
-    TIMESTAMP: _timestamp,
+    ScalarType.BOOLEAN: _boolean,
+    ScalarType.INTEGER: _integer,
+    ScalarType.BIGINT: _bigint,
+    ScalarType.DOUBLE: _double,
+    ScalarType.STRING: _text,
+    ScalarType.BYTES: _bytes,
+    ScalarType.DATE: _date,
+    ScalarType.TIME: _time,
+    ScalarType.TIMESTAMP: _timestamp,
 }

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import lazy_loader
 
 if TYPE_CHECKING:
-    from srfix.serde.formats.json_schema.connect import UNION_NAME, connect_schema
+    from srfix.serde.formats.json_schema.connect import UNION_NAME
     from srfix.serde.formats.json_schema.format import (
         EMPTY_SCHEMA,
         HAS_LOCAL_TIMES,
@@ -24,13 +24,12 @@ if TYPE_CHECKING:
         record_name,
         values_decoder,
     )
-    from srfix.serde.formats.json_schema.validate import FirstMisfit, Validate, first_misfit_of, validator
-    from srfix.serde.formats.json_schema.writer_type import JsonType
+    from srfix.serde.formats.json_schema.validate import FirstMisfit, first_misfit_of, validator
 else:
     __getattr__, __dir__, __all__ = lazy_loader.attach(
         __name__,
         submod_attrs={
-            "connect": ["UNION_NAME", "connect_schema"],
+            "connect": ["UNION_NAME"],
             "format": [
                 "EMPTY_SCHEMA",
                 "HAS_LOCAL_TIMES",
@@ -49,7 +48,6 @@ else:
                 "record_name",
                 "values_decoder",
             ],
-            "validate": ["FirstMisfit", "Validate", "first_misfit_of", "validator"],
-            "writer_type": ["JsonType"],
+            "validate": ["FirstMisfit", "first_misfit_of", "validator"],
         },
     )

@@ -7,6 +7,7 @@ of objects, numbers with an enum, and references to a schema from within it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
@@ -15,8 +16,10 @@ from srfix.serde.bounds import JSON_SCHEMA_LEVELS as _MAX_DEPTH
 from srfix.serde.bounds import JSON_SCHEMA_NODES as _MAX_SCHEMAS
 from srfix.serde.connect.schema import ConnectField, ConnectSchema, ConnectType, complete, optional, primitive, struct
 from srfix.serde.errors import SchemaError
+from srfix.serde.formats.connect_type import ConnectWriterType
 from srfix.serde.formats.json_schema.load import MISSING, Node, NodeKind, load
 from srfix.serde.java_ints import is_int
+from srfix.serde.projection.tree import WriterField
 from srfix.serde.schemas.references import reference_name
 
 _OWN: Final = "io.confluent.connect.json"
@@ -297,3 +300,28 @@ def _java_text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonType(ConnectWriterType):
+    """A type of JSON Schema, for the projection's walk (`projection.tree`)."""
+
+    @property
+    def is_union(self) -> bool:
+        return is_union(self.schema)
+
+    @property
+    def word(self) -> str:
+        return "oneOf" if self.is_union else ConnectWriterType.word.__get__(self)
+
+    def fields(self, path: str) -> tuple[WriterField[JsonType], ...]:
+        return tuple(
+            WriterField(number=number, name=part.name, written=part.name, type=JsonType(part.schema))
+            for number, part in enumerate(self.schema.fields)
+        )
+
+    def items(self) -> JsonType:
+        return JsonType(self.schema.values)
+
+    def entries(self, path: str) -> tuple[JsonType, JsonType]:
+        return JsonType(self.schema.keys), JsonType(self.schema.values)

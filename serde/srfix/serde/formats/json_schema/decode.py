@@ -32,9 +32,9 @@ from srfix.serde.connect.schema import ConnectSchema, ConnectType
 from srfix.serde.engine import Decode
 from srfix.serde.errors import DecodeError, PayloadBoundError
 from srfix.serde.formats.json import Budget, cost_of_default, parse, parse_exact
+from srfix.serde.formats.json_schema.connect import JsonType
 from srfix.serde.formats.json_schema.kernel import native_connect_decoder
 from srfix.serde.formats.json_schema.leaves import InexactError, Read, leaf, wrong_node
-from srfix.serde.formats.json_schema.writer_type import JsonType
 from srfix.serde.interface import Row, Value
 from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Projection, Refused, Scalar, WriterField
 

@@ -5,18 +5,15 @@ The kernel reads correct bodies, and leaves every other body to the Python decod
 
 from __future__ import annotations
 
-from typing import Final
-
 from srfix.serde.columns.types import Decimal
 from srfix.serde.connect.coercions import Coercion
 from srfix.serde.connect.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, ConnectType
 from srfix.serde.engine import Decode
+from srfix.serde.formats.avro.read.kernel import becomes
 from srfix.serde.formats.json import Description, NativePart, native_decoder, number, price
-from srfix.serde.formats.json_schema.writer_type import JsonType
+from srfix.serde.formats.json_schema.connect import JsonType
 from srfix.serde.native import MOST_DIGITS, NotTakenError
 from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Projection, Refused, Scalar
-
-_BITS: Final = {ConnectType.INT8: 8, ConnectType.INT16: 16, ConnectType.INT32: 32, ConnectType.INT64: 64}
 
 
 def native_connect_decoder(projection: Projection[JsonType], otherwise: Decode) -> Decode:
@@ -125,20 +122,9 @@ def _scalar(writer: JsonType, scalar: Scalar) -> NativePart:
             is_narrow = scalar.connect is ConnectType.FLOAT32
             return {"kind": "double", "is_narrow": is_narrow, "has_negative_zero": True}
         case ConnectType.INT8 | ConnectType.INT16 | ConnectType.INT32 | ConnectType.INT64:
-            bits = _BITS[scalar.connect]
+            bits = scalar.connect.bits
             if writer.name in (DATE_NAME, TIME_NAME) and bits != 32:
                 raise NotTakenError
             is_time = scalar.name == TIME_NAME and scalar.connect is ConnectType.INT32
-            return number(_becomes(scalar), bits=bits, within_a_day=is_time)
+            return number(becomes(scalar), bits=bits, within_a_day=is_time)
     raise NotTakenError  # for example, Java's text of a fraction
-
-
-def _becomes(scalar: Scalar) -> object:
-    match scalar.coercion:
-        case Coercion.SAME | Coercion.TEXT | Coercion.DATE:
-            return scalar.coercion.value
-        case Coercion.TIME:
-            return {"time": scalar.per_second}
-        case Coercion.TIMESTAMP:
-            return {"timestamp": scalar.per_second}
-    raise NotTakenError

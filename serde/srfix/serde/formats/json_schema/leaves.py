@@ -20,7 +20,6 @@ from srfix.serde.projection.tree import Scalar
 Read: TypeAlias = Callable[[object], Value]
 """A JSON node → a value."""
 
-_BITS: Final = {ConnectType.INT8: 8, ConnectType.INT16: 16, ConnectType.INT32: 32, ConnectType.INT64: 64}
 _FLOAT: Final = struct.Struct(">f")
 _NOT_FINITE: Final = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 
@@ -61,7 +60,7 @@ def _convert(writer: ConnectSchema, column: ScalarType | Decimal, path: str) -> 
         case ConnectType.FLOAT32 | ConnectType.FLOAT64:
             return _float(writer.type is ConnectType.FLOAT32, column, path)
         case _:
-            return _integer(_BITS[writer.type], column, path)
+            return _integer(writer.type.bits, column, path)
 
 
 def _of(kind: type, what: str, column: ColumnType, path: str) -> Read:

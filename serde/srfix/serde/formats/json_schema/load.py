@@ -28,7 +28,7 @@ from srfix.serde.formats.json_schema.documents import (
     shown,
     too_deep,
 )
-from srfix.serde.formats.json_schema.order import hash_map_order
+from srfix.serde.formats.json_schema.text import hash_map_order
 from srfix.serde.schemas.references import reference_name
 
 MISSING: Final = object()

@@ -12,34 +12,31 @@ milliseconds.
 
 from __future__ import annotations
 
-import datetime
-import decimal
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from srfix.serde.columns.times import with_times
-from srfix.serde.columns.types import Array, Column, ColumnType, Decimal, Map, ScalarType, Struct, type_name
-from srfix.serde.connect.coercions import NOT_FITTING, decimal_fit
+from srfix.serde.columns.types import Array, Column, ColumnType, Decimal, Map, Struct, type_name
 from srfix.serde.connect.columns import connect_schema_of
 from srfix.serde.connect.schema import ConnectType
 from srfix.serde.engine import Encode
 from srfix.serde.errors import EncodeError, SchemaError
-from srfix.serde.formats.avro import load
-from srfix.serde.formats.avro.write.scalars import scalar
+from srfix.serde.formats.avro import AvroNode
+from srfix.serde.formats.avro.write.scalars import integer, scalar
+from srfix.serde.formats.protobuf.bodies import LEVELS
 from srfix.serde.formats.protobuf.connect import ProtoType
 from srfix.serde.formats.protobuf.decode import is_held
 from srfix.serde.formats.protobuf.descriptors import class_of, message_of
 from srfix.serde.formats.protobuf.indexes import written_indexes
-from srfix.serde.formats.protobuf.kept import kept_check
-from srfix.serde.formats.protobuf.room import LEVELS
+from srfix.serde.formats.protobuf.logical import decimal_writer, time_writer
+from srfix.serde.formats.protobuf.plain import kept_check
 from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
 from srfix.serde.formats.rows.value_check import (
     Convert,
     Misfit,
     ValueCheck,
     bare_value,
+    checked_by,
     encode_error,
     nests_deeper,
     or_none,
@@ -47,14 +44,10 @@ from srfix.serde.formats.rows.value_check import (
 from srfix.serde.specs import WriteSpec
 
 if TYPE_CHECKING:
-    from google.protobuf.descriptor import Descriptor, EnumDescriptor
+    from google.protobuf.descriptor import Descriptor
 
-_EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_EPOCH_DAY: Final = datetime.date(1970, 1, 1).toordinal()
-_FIRST_DAY: Final = datetime.date(1582, 10, 15)
 _SHALLOW: Final = LEVELS // 3 - 1
 """Nested dicts and lists that every reader takes: a dict for `google.protobuf.Struct` is three messages."""
-_SECOND: Final = datetime.timedelta(seconds=1)
 _UNSIGNED: Final = {13: 32, 7: 32, 4: 63, 6: 63}
 """Field type → the most bits of a value: for uint32 and fixed32, and for uint64 and fixed64, which a Java long must hold."""
 
@@ -267,146 +260,25 @@ def _scalar(writer: ProtoType, column: ColumnType, spec: WriteSpec) -> ValueChec
     field = writer.field
     assert field is not None
     if isinstance(column, Decimal):
-        return _then(_decimal(column))
-    if column in _TIMES:
-        (shown,) = with_times((Column("_", column),), spec.times)
-        checked, as_message = _TIMES[column]
-        if shown.type != column:
-            return _then(_as_integer(checked, as_message))
-        return _then(lambda value: as_message(checked(value)))
+        return checked_by(decimal_writer(column))
+    if (write := time_writer(column, of_integers=spec.times == "integers")) is not None:
+        return checked_by(write)
     if field.enum_type is not None:
-        return _then(_symbol(field.enum_type))
+        return scalar(AvroNode(kind="enum", symbols=tuple(sorted(field.enum_type.values_by_name))))
     if is_held(writer):
         (field,) = message_of(field).fields
     if field.type in _UNSIGNED:
-        return _then(_unsigned(_UNSIGNED[field.type]))
+        return checked_by(integer(0, (1 << _UNSIGNED[field.type]) - 1))
     return _SCALARS[writer.connect]
 
 
-def _then(convert: Convert) -> ValueCheck:
-    return ValueCheck(fast=convert, careful=convert)
-
-
-def _avro(schema: object) -> ValueCheck:
-    """Avro's check: Protobuf accepts the same values for such a column."""
-    check = scalar(load(json.dumps(schema)))
-    # An int is always checked here, because the runtime's error for a bad number is unclear.
-    return replace(check, exact=None) if check.exact is int else check
-
-
-def _unsigned(bits: int) -> Convert:
-    most = (1 << bits) - 1
-
-    def convert(value: object) -> object:
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most:
-            return value
-        raise Misfit.needs(f"an integer from 0 to {most}", value)
-
-    return convert
-
-
-def _symbol(enum: EnumDescriptor) -> Convert:
-    symbols = frozenset(enum.values_by_name)
-
-    def convert(value: object) -> object:
-        if isinstance(value, str) and value in symbols:
-            return value
-        raise Misfit.needs(f"one of {', '.join(sorted(symbols))}", value)
-
-    return convert
-
-
-def _decimal(column: Decimal) -> Convert:
-    """`DecimalUtils.fromBigDecimal` for a number with the column's scale."""
-    unit, exact, low, bound = decimal_fit(column.precision, column.scale)
-    what = f"a number that fits {type_name(column)} without rounding"
-
-    def convert(value: object) -> object:
-        if not isinstance(value, decimal.Decimal) or not value.is_finite():
-            raise Misfit.needs(f"a finite decimal.Decimal for {type_name(column)}", value)
-        if not low < value < bound:
-            raise Misfit.needs(what, value)
-        try:
-            fitted = value.quantize(unit, None, exact)
-        except NOT_FITTING:
-            raise Misfit.needs(what, value) from None
-        unscaled = int(fitted.scaleb(column.scale, exact)) if fitted else 0
-        bits = unscaled.bit_length() if unscaled >= 0 else (~unscaled).bit_length()
-        return {
-            "value": unscaled.to_bytes(bits // 8 + 1, "big", signed=True),
-            "precision": len(fitted.as_tuple().digits) if fitted else 1,
-            "scale": column.scale,
-        }
-
-    return convert
-
-
-def _date(day: object) -> object:
-    if not isinstance(day, datetime.date) or isinstance(day, datetime.datetime):
-        raise Misfit.needs("a date", day)
-    if day < _FIRST_DAY:
-        raise Misfit.needs(f"a date from {_FIRST_DAY} on, because Java reads earlier ones as other days", day)
-    return day
-
-
-def _time(value: object) -> object:
-    if isinstance(value, datetime.time) and value.tzinfo is None:
-        return value
-    raise Misfit.needs("a time without zone", value)
-
-
-def _timestamp(value: object) -> object:
-    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
-        return value
-    raise Misfit.needs("a datetime with a time zone", value)
-
-
-def _date_message(day: Any) -> object:
-    return {"year": day.year, "month": day.month, "day": day.day}
-
-
-def _time_message(time: Any) -> object:
-    return {"hours": time.hour, "minutes": time.minute, "seconds": time.second, "nanos": time.microsecond * 1000}
-
-
-def _timestamp_message(instant: Any) -> object:
-    since = instant - _EPOCH
-    seconds = since // _SECOND
-    return {"seconds": seconds, "nanos": (since - seconds * _SECOND).microseconds * 1000}
-
-
-def _as_integer(check: Convert, as_message: Callable[[Any], object]) -> Convert:
-    """For `times="integers"`: days since 1970, milliseconds of the day, or milliseconds since 1970."""
-    of_integer = _OF_INTEGERS[check]
-
-    def convert(value: object) -> object:
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise Misfit.needs("an integer", value)
-        try:
-            return as_message(check(of_integer(value)))
-        except (ValueError, OverflowError):
-            raise Misfit.needs("an integer that is a date or time", value) from None
-
-    return convert
-
-
-_TIMES: Final[dict[ColumnType, tuple[Convert, Callable[[Any], object]]]] = {
-    ScalarType.DATE: (_date, _date_message),
-    ScalarType.TIME: (_time, _time_message),
-    ScalarType.TIMESTAMP: (_timestamp, _timestamp_message),
-}
-_OF_INTEGERS: Final[dict[Convert, Callable[[int], object]]] = {
-    _date: lambda days: datetime.date.fromordinal(days + _EPOCH_DAY),
-    _time: lambda millis: datetime.time(
-        millis // 3_600_000, millis // 60_000 % 60, millis // 1000 % 60, millis % 1000 * 1000
-    ),
-    _timestamp: lambda millis: _EPOCH + datetime.timedelta(milliseconds=millis),
-}
+# Protobuf accepts the same values for such a column as Avro.
 _SCALARS: Final = {
-    ConnectType.BOOLEAN: _avro("boolean"),
-    ConnectType.INT32: _avro("int"),
-    ConnectType.INT64: _avro("long"),
-    ConnectType.FLOAT64: _avro("double"),
-    ConnectType.STRING: _avro("string"),
-    ConnectType.BYTES: _avro("bytes"),
+    ConnectType.BOOLEAN: scalar(AvroNode(kind="boolean")),
+    # An int is always checked here, because the runtime's error for a bad number is unclear.
+    ConnectType.INT32: replace(scalar(AvroNode(kind="int")), exact=None),
+    ConnectType.INT64: replace(scalar(AvroNode(kind="long")), exact=None),
+    ConnectType.FLOAT64: scalar(AvroNode(kind="double")),
+    ConnectType.STRING: scalar(AvroNode(kind="string")),
+    ConnectType.BYTES: scalar(AvroNode(kind="bytes")),
 }

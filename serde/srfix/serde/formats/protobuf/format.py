@@ -5,24 +5,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Unpack
 
 from srfix.serde.columns.half import require_string_keys
 from srfix.serde.columns.types import Columns, usable_columns
-from srfix.serde.connect.columns import Dropped, Inferred, NameRule, columns_of
+from srfix.serde.connect.columns import ColumnOptions, Dropped, Inferred, NameRule, columns_of
 from srfix.serde.connect.schema import ConnectSchema
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import SchemaError
+from srfix.serde.formats.protobuf.bodies import body_decoder
 from srfix.serde.formats.protobuf.connect import ProtoType, connect_schema
-from srfix.serde.formats.protobuf.decode import body_decoder, column_reader, plain_reader
+from srfix.serde.formats.protobuf.decode import column_reader
 from srfix.serde.formats.protobuf.descriptors import Compiled, compiled
 from srfix.serde.formats.protobuf.encode import column_encoder, plain_encoder
+from srfix.serde.formats.protobuf.plain import plain_reader
 from srfix.serde.interface import Value
 from srfix.serde.projection.tree import Projection
 from srfix.serde.projection.walk import project
 from srfix.serde.schemas.references import reference_name
 from srfix.serde.specs import ReadSpec, WriteSpec
-from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
@@ -49,18 +50,13 @@ def as_connect(
 
 
 def infer_columns(
-    text: str,
-    *,
-    names: NameRule = "upper",
-    references: tuple[str, ...] = (),
-    role: Role = Role.VALUE,
-    wrapped: bool | None = None,
-    full_name: str | None = None,
+    text: str, references: tuple[str, ...] = (), *, full_name: str | None = None, **options: Unpack[ColumnOptions]
 ) -> Inferred:
     """The columns of the message `full_name` (VALUE_SCHEMA_FULL_NAME), or of the first; also those of a key."""
     schema = compiled(text, references)
     connect = connect_schema(schema, schema.message() if full_name is None else schema.named(full_name))
-    return columns_of(connect, names=names, role=role, wrapped=wrapped is not False)
+    options["wrapped"] = options.get("wrapped") is not False
+    return columns_of(connect, **options)
 
 
 def columns_from_protobuf(

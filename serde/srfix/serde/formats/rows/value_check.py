@@ -81,6 +81,11 @@ class ValueCheck:
         return ValueCheck(fast=wrap(self.fast), careful=wrap(self.careful))
 
 
+def checked_by(convert: Convert) -> ValueCheck:
+    """A check of which both ways are the same function."""
+    return ValueCheck(fast=convert, careful=convert)
+
+
 def or_none(check: ValueCheck) -> ValueCheck:
     """A check that also accepts None, which stays None."""
     made = check.within(lambda convert: lambda value: None if value is None else convert(value))
@@ -104,14 +109,10 @@ def bare_value(row: object, name: str) -> object:
     """The value of the only column."""
     value = row.get(name) if isinstance(row, Mapping) else None
     if value is None:
-        raise Misfit(
-            [
-                (
-                    f"->{name}",
-                    "is null; values are not wrapped, so the record has no bytes for a null field: pass None for the whole row",
-                )
-            ]
+        why = (
+            "is null; values are not wrapped, so the record has no bytes for a null field: pass None for the whole row"
         )
+        raise Misfit([(f"->{name}", why)])
     return value
 
 

@@ -176,7 +176,5 @@ def _parts_first(root: AvroNode, exclusions: Container[AvroNode]) -> list[AvroNo
         node = stack.pop()
         if node not in nodes and node not in exclusions:
             nodes[node] = None
-            stack += [part.node for part in node.fields]
-            stack += node.branches
-            stack += [] if node.items is None else [node.items]
+            stack += node.parts
     return list(reversed(nodes))

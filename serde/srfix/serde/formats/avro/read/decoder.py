@@ -22,8 +22,7 @@ from srfix.serde.formats.avro.engine import BodyCheck
 from srfix.serde.formats.avro.plain_times import far_time_check, with_plain_times
 from srfix.serde.formats.avro.read import kernel
 from srfix.serde.formats.avro.read.costs import Costs
-from srfix.serde.formats.avro.read.finish import Finish, unless_none, unscaled_decimal
-from srfix.serde.formats.avro.read.ints import hides_ints, int_check
+from srfix.serde.formats.avro.read.finish import Finish, hides_ints, int_check, unless_none, unscaled_decimal
 from srfix.serde.formats.avro.read.kernel import native_decoder
 from srfix.serde.formats.avro.read.leaves import ReadStep
 from srfix.serde.formats.avro.read.plan import FastavroPlan

@@ -16,11 +16,11 @@ from fastavro.read import LOGICAL_READERS
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.columns.types import Decimal
 from srfix.serde.connect.coercions import Coercion
-from srfix.serde.connect.schema import DECIMAL_NAME, TIME_NAME, ConnectType
+from srfix.serde.connect.schema import DECIMAL_NAME, NARROW, TIME_NAME, ConnectType
 from srfix.serde.engine import Decode
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.avro.read.costs import Costs
-from srfix.serde.formats.avro.schema import AvroNode, every_node
+from srfix.serde.formats.avro.schema import TIMES, AvroNode, every_node
 from srfix.serde.formats.avro.write.defaults import default_body
 from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.native import MOST_DIGITS, NotTakenError, kernel
@@ -31,19 +31,6 @@ _DECIMAL_BYTES: Final = 32
 """The most bytes of such a decimal."""
 _LONGEST: Final = 2**31 - 1
 """The limit of a value's minimal number of bytes: no payload holds more."""
-_MILLIS: Final = 1_000
-_MICROS: Final = 1_000_000
-_TIMES: Final = {
-    ("int", "date"): "date",
-    ("int", "time-millis"): {"time": _MILLIS},
-    ("long", "time-micros"): {"time": _MICROS},
-    ("long", "timestamp-millis"): {"timestamp": _MILLIS},
-    ("long", "timestamp-micros"): {"timestamp": _MICROS},
-    ("long", "local-timestamp-millis"): {"local_timestamp": _MILLIS},
-    ("long", "local-timestamp-micros"): {"local_timestamp": _MICROS},
-}
-"""The conversions of logical types for rows without columns, the same as fastavro's."""
-_NARROW: Final = {ConnectType.INT8: 8, ConnectType.INT16: 16}
 
 
 def left_to_python(describe: Callable[[Description], int], costs: Costs) -> str | None:
@@ -141,12 +128,8 @@ class Description:
                     {"wire": self._wire(part.node), "feeds": [{"read": self.as_written(part.node), "column": number}]}
                     for number, part in enumerate(node.fields)
                 ]
-                return {
-                    "kind": "record",
-                    "columns": [part.name for part in node.fields],
-                    "fields": fields,
-                    "absent": [],
-                }
+                columns = [part.name for part in node.fields]
+                return {"kind": "record", "columns": columns, "fields": fields, "absent": []}
             case "union":
                 return {"kind": "union", "branches": [self.as_written(branch) for branch in node.branches]}
             case "array" | "map":
@@ -155,9 +138,12 @@ class Description:
                 kind, part = ("list", "items") if node.kind == "array" else ("map", "values")
                 return {"kind": kind, part: items, "width": width}
             case "int" | "long":
-                if logical is not None and (node.kind, logical) not in _TIMES:
+                if logical is None:
+                    return _number(node, becomes="same")
+                if (node.kind, logical) not in TIMES:
                     raise NotTakenError(f"the writer's logical type {logical}")
-                return _number(node, becomes=_TIMES[node.kind, logical] if logical is not None else "same")
+                word, per_second = TIMES[node.kind, logical]
+                return _number(node, becomes={word: per_second} if per_second else word)
             case "bytes" | "fixed" if logical == "decimal":
                 return self._decimal(node, precision=0, to_scale=0)
             case "string" if logical == "uuid":
@@ -234,10 +220,7 @@ class Description:
     def _record(self, of: Fields[AvroType]) -> int:
         fed, numbers = of.by_field(), {column.name: number for number, column in enumerate(of.columns)}
         fields = [
-            {
-                "wire": self._wire(field.type.node),
-                "feeds": [self._feed(target, numbers) for target in fed[field.number]],
-            }
+            {"wire": self._wire(field.type.node), "feeds": [self._feed(one, numbers) for one in fed[field.number]]}
             for field in of.fields
         ]
         absent = [{"column": numbers[part.column.name], **self._default(part.default)} for part in of.absent]
@@ -291,12 +274,8 @@ class Description:
         match node.kind:
             case "int" | "long":
                 is_time = scalar.name == TIME_NAME and scalar.connect is ConnectType.INT32
-                return _number(
-                    node,
-                    becomes=_becomes(scalar),
-                    bits=_NARROW.get(scalar.connect, 0),
-                    within_a_day=is_time,
-                )
+                bits = scalar.connect.bits if scalar.connect in NARROW else 0
+                return _number(node, becomes=becomes(scalar), bits=bits, within_a_day=is_time)
             case "boolean":
                 return {"kind": "boolean", "as_text": scalar.coercion is Coercion.TEXT}
             case "float" | "double" if scalar.coercion is Coercion.TEXT:
@@ -326,7 +305,8 @@ def _promoted(node: AvroNode, reader: AvroNode, scalar: Scalar) -> _Part:
     return _number(node, becomes="same" if reader.kind == "long" else reader.kind)
 
 
-def _becomes(scalar: Scalar) -> object:
+def becomes(scalar: Scalar) -> object:
+    """What a number becomes, in the kernel's words."""
     match scalar.coercion:
         case Coercion.SAME | Coercion.TEXT | Coercion.DATE:
             return scalar.coercion.value

@@ -26,7 +26,7 @@ from fastavro.read import LOGICAL_READERS
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.columns.types import ColumnType, Decimal, ScalarType
 from srfix.serde.connect.coercions import coercion
-from srfix.serde.connect.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, ConnectType
+from srfix.serde.connect.schema import DATE_NAME, DECIMAL_NAME, NARROW, TIME_NAME, TIMESTAMP_NAME
 from srfix.serde.connect.time_units import MICROS
 from srfix.serde.formats.avro.engine import ParsedSchema
 from srfix.serde.formats.avro.read.finish import (
@@ -48,7 +48,7 @@ TIME_MILLIS: Final = "srfix-time-millis"
 TIME_MICROS: Final = "srfix-time-micros"
 
 _MIDNIGHT: Final = datetime.datetime(1970, 1, 1)
-_DAY_MICROS: Final = 86_400_000_000
+_DAY_MICROS: Final = 86_400 * MICROS
 
 
 def _int(number: int, _writer: object = None, _reader: object = None) -> int:
@@ -126,8 +126,8 @@ def leaf(value: Projected[AvroType], scalar: Scalar, *, is_shared: bool) -> Read
     if logical is not None:
         return ReadStep(schema=head(node, logical=logical))
     schema = head(node, logical=None)
-    if scalar.connect in _NARROW:
-        finish = chain(_narrowed(_NARROW[scalar.connect]), finish)
+    if scalar.connect in NARROW:
+        finish = chain(narrowed(scalar.connect.bits), finish)
     if node.kind != "int":
         return ReadStep(schema=schema, finish=finish)
     if finish is None:
@@ -178,10 +178,7 @@ _ARRAY_NUMBERS: Final = ("date", "timestamp-millis")
 """The logical types for typed arrays of days and of milliseconds."""
 
 
-_NARROW: Final = {ConnectType.INT8: 8, ConnectType.INT16: 16}
-
-
-def _narrowed(bits: int) -> Finish:
+def narrowed(bits: int) -> Finish:
     """AvroData casts an int whose connect.type is int8 or int16: Java's `byteValue` and `shortValue` cut."""
     half = 1 << (bits - 1)
     return lambda value: ((cast("int", value) + half) & (2 * half - 1)) - half

@@ -8,6 +8,7 @@ numbers that its two bytes mean as a varint, so that any other byte is also a Ke
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Final, cast
 
@@ -26,10 +27,10 @@ from srfix.serde.formats.avro.read.finish import (
     entries_to_dict,
     finish_row,
     finish_union,
+    is_plain_int,
     null_as,
     unless_none,
 )
-from srfix.serde.formats.avro.read.ints import is_plain_int
 from srfix.serde.formats.avro.read.leaves import (
     BOOLEAN_SYMBOLS,
     DECIMAL,
@@ -52,38 +53,25 @@ from srfix.serde.projection.tree import Target as Fed
 _STRICT: Final[dict[tuple[str, str], str]] = {("int", "time-millis"): TIME_MILLIS, ("long", "time-micros"): TIME_MICROS}
 
 
+@dataclass(kw_only=True, eq=False)
 class FastavroPlan:
-    """Makes the copies, and the decoders on them.
+    """Makes the copies, and the decoders on them."""
 
-    :param for_columns: fields without a column are read as raw values, so that a date that Python cannot hold does no
-        harm there.
-    :param checks_ints: ints that are read without a column fail if they do not fit 32 bits.
-    :param bounds_decimals: decimals that are read without a column fail beyond the limit of their bytes.
-    :param as_values: the root record becomes the columns' values for typed arrays, instead of a row: times and dates
-        are numbers, and an INTEGER's number may have more than 32 bits.
-    :param as_on_the_wire: columns' values are made from raw values, never by fastavro: this is slower, but gives
-        messages for values that do not fit.
-    """
-
-    def __init__(
-        self,
-        *,
-        for_columns: bool,
-        checks_ints: bool = False,
-        bounds_decimals: bool = False,
-        as_values: bool = False,
-        as_on_the_wire: bool = False,
-    ) -> None:
-        self._for_columns = for_columns
-        self._checks_ints = checks_ints
-        self._bounds_decimals = bounds_decimals
-        self._as_values = as_values
-        self._as_on_the_wire = as_on_the_wire
-        self._surplus: dict[AvroNode, int] = {}
-        """The values that are made for a type in addition to fastavro's value (`Costs`)."""
-        self._verbatim: dict[AvroNode, ParsedSchema] = {}
-        self.costs: Costs
-        """The costs of the decoder that was made last."""
+    for_columns: bool
+    """Fields without a column are read as raw values, so that a date that Python cannot hold does no harm there."""
+    checks_ints: bool = False
+    """Ints that are read without a column fail if they do not fit 32 bits."""
+    bounds_decimals: bool = False
+    """Decimals that are read without a column fail beyond the limit of their bytes."""
+    as_values: bool = False
+    """The root record becomes values for typed arrays (`values_decoder`)."""
+    as_on_the_wire: bool = False
+    """Columns' values are made from raw values, never by fastavro: slower, but with messages for what does not fit."""
+    costs: Costs = field(init=False)
+    """The costs of the decoder that was made last."""
+    _surplus: dict[AvroNode, int] = field(default_factory=dict, init=False)
+    """The values that are made for a type in addition to fastavro's value (`Costs`)."""
+    _verbatim: dict[AvroNode, ParsedSchema] = field(default_factory=dict, init=False)
 
     def decoder(
         self, root: AvroNode, step: ReadStep, finish: Finish | None, *, explain: BodyCheck | None = None
@@ -123,11 +111,11 @@ class FastavroPlan:
         return schema
 
     def _logical(self, node: AvroNode) -> str | None:
-        if self._checks_ints and is_plain_int(node):
+        if self.checks_ints and is_plain_int(node):
             return INT
-        if self._for_columns or node.logical is None:
+        if self.for_columns or node.logical is None:
             return None
-        if self._bounds_decimals and node.logical == "decimal":
+        if self.bounds_decimals and node.logical == "decimal":
             return DECIMAL
         return _STRICT.get((node.kind, node.logical), node.logical)
 
@@ -158,7 +146,7 @@ class FastavroPlan:
             case Refused():
                 return ReadStep(schema=self.verbatim(value.writer.value), finish=value.how.refuse, is_refusal=True)
             case Scalar():
-                return leaf(value, value.how, is_shared=is_shared or self._as_on_the_wire)
+                return leaf(value, value.how, is_shared=is_shared or self.as_on_the_wire)
             case Items(items):
                 part = self._step(items)
                 finish = part.whole(items.path)
@@ -191,17 +179,17 @@ class FastavroPlan:
 
     def _record(self, value: Projected[AvroType], of: Fields[AvroType]) -> ReadStep:
         node, fed = value.writer.value, of.by_field()
-        as_values = self._as_values and not value.path
+        as_values = self.as_values and not value.path
         fields: list[dict[str, object]] = []
         ints: list[tuple[str, str]] = []
         finishes: list[tuple[str, Finish]] = []
         shared: list[tuple[str, tuple[Target, ...]]] = []
-        for field in of.fields:
-            targets = fed[field.number]
+        for part in of.fields:
+            targets = fed[part.number]
             # No column can have this name, because it cannot be declared.
-            name = f"\0{field.number}"
+            name = f"\0{part.number}"
             if not targets:
-                step = ReadStep(schema=self.verbatim(field.type.node))
+                step = ReadStep(schema=self.verbatim(part.type.node))
             elif len(targets) == 1 and targets[0].counts:
                 name = targets[0].column.name
                 step = self._field(targets[0].value)
@@ -224,8 +212,8 @@ class FastavroPlan:
             finishes=tuple(finishes),
             shared=tuple(shared),
             absent={
-                part.column.name: None if part.default is None else self._default(node, part.default)
-                for part in of.absent
+                absent.column.name: None if absent.default is None else self._default(node, absent.default)
+                for absent in of.absent
             },
             picks=None if is_as_read else names,
             as_values=as_values,
@@ -269,16 +257,16 @@ class FastavroPlan:
         schema: ParsedSchema = {"type": "union"} | dict.fromkeys(range(len(node.branches)), "null")
         refusals: list[Finish] = []
         made: dict[str, tuple[Target, ...]] = {}
-        for field in of.fields:
-            name, part = f"\0{field.number}", self.verbatim(field.type.node)
-            if targets := fed[field.number]:
+        for branch in of.fields:
+            name, part = f"\0{branch.number}", self.verbatim(branch.type.node)
+            if targets := fed[branch.number]:
                 step, made[name] = self._share(targets)
                 part = step.schema
                 if step.is_refusal and not of.is_choice:
                     refusals += [finish for _, finish in made[name] if finish is not None]
             # The bytes are those of the branch, and the value comes with the branch's name.
             fields = [{"name": name, "type": shortest(part)}]
-            schema[field.number] = {"type": "record", "name": name, "fields": fields}
+            schema[branch.number] = {"type": "record", "name": name, "fields": fields}
         self._add(node, 2 * CONTAINER + 1 + len(of.columns))
         finish = finish_union(names=tuple(column.name for column in of.columns), refusals=tuple(refusals), targets=made)
         if of.is_choice:
@@ -287,12 +275,14 @@ class FastavroPlan:
 
     def _default(self, node: AvroNode, default: Fed[AvroType]) -> Value:
         """A default, read like a value of the field's type; its cost counts for the record."""
-        field, plan = default.field, FastavroPlan(for_columns=True)
+        reader_field, plan = default.field, FastavroPlan(for_columns=True)
         step = plan._field(default.value)
-        decode = plan.decoder(field.type.node, step, step.whole(default.value.path))
+        decode = plan.decoder(reader_field.type.node, step, step.whole(default.value.path))
         try:
-            value = decode(default_body(field), 0)
+            value = decode(default_body(reader_field), 0)
         except DecodeError as error:
-            raise SchemaError(f"The default of the field {field.name} cannot be read: {error.message}") from error
-        self._add(node, text_cost(len(repr(field.default))))
+            raise SchemaError(
+                f"The default of the field {reader_field.name} cannot be read: {error.message}"
+            ) from error
+        self._add(node, text_cost(len(repr(reader_field.default))))
         return value

@@ -27,8 +27,12 @@ def tagged(constant: Constant | None, field: WriterField[AvroType]) -> object:
 
 def default_body(field: WriterField[AvroType]) -> bytes:
     """A field's default as a body of its type, so that it is read like any value of a writer."""
-    node, body = field.type.node, BytesIO()
-    value = _written(node, field.default, field.name, _checked)
+    return body_of(field.type.node, _written(field.type.node, field.default, field.name, _checked))
+
+
+def body_of(node: AvroNode, value: object) -> bytes:
+    """The body of a value in this form."""
+    body = BytesIO()
     fastavro.schemaless_writer(body, cast("dict[object, object]", WriteSchema(is_free=False).root(node)), value)
     return body.getvalue()
 

@@ -10,10 +10,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import partial
-from io import BytesIO
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 
-import fastavro
 from fastavro.write import LOGICAL_WRITERS
 
 from srfix.serde.casing import CaseRule, match_fields
@@ -21,9 +19,8 @@ from srfix.serde.columns.times import Times
 from srfix.serde.connect.columns import NO_PRECISION
 from srfix.serde.engine import Encode
 from srfix.serde.errors import CasingError
-from srfix.serde.formats.avro.engine import WriteSchema
-from srfix.serde.formats.avro.schema import AvroField, AvroNode
-from srfix.serde.formats.avro.write.defaults import tagged
+from srfix.serde.formats.avro.schema import TIMES, AvroField, AvroNode
+from srfix.serde.formats.avro.write.defaults import body_of, tagged
 from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.formats.rows.value_check import MISSING
 from srfix.serde.native import MOST_DIGITS, NotTakenError, kernel
@@ -31,24 +28,11 @@ from srfix.serde.projection.tree import Constant, Entries, Items, WriteField, Wr
 from srfix.serde.specs import WriteSpec
 
 _Part: TypeAlias = dict[str, Any]
-_MILLIS: Final = 1_000
-_MICROS: Final = 1_000_000
 _MOST_KEYS: Final = 64
 """The number of key sets whose matches are kept; more would be garbage."""
 _LEVELS: Final = 200
 """How deep values may nest: far deeper than columns."""
-_TIMES: Final[dict[tuple[str, str], _Part]] = {
-    ("int", "date"): {"kind": "date"},
-    ("int", "time-millis"): {"kind": "time", "per_second": _MILLIS},
-    ("long", "time-micros"): {"kind": "time", "per_second": _MICROS},
-    ("long", "timestamp-millis"): {"kind": "timestamp", "per_second": _MILLIS, "is_local": False},
-    ("long", "timestamp-micros"): {"kind": "timestamp", "per_second": _MICROS, "is_local": False},
-    ("long", "local-timestamp-millis"): {"kind": "timestamp", "per_second": _MILLIS, "is_local": True},
-    ("long", "local-timestamp-micros"): {"kind": "timestamp", "per_second": _MICROS, "is_local": True},
-}
-
-
-_FASTAVRO_LOGICAL: Final = {*_TIMES, ("bytes", "decimal"), ("fixed", "decimal")}
+_FASTAVRO_LOGICAL: Final = {*TIMES, ("bytes", "decimal"), ("fixed", "decimal")}
 """The logical types that fastavro and the kernel write in the same way."""
 
 
@@ -236,9 +220,19 @@ class _Description:
         kind = node.kind
         if self._times == "integers" and kind in ("int", "long"):
             return {"kind": kind}
-        time = _TIMES.get((kind, logical or ""))
-        if time is not None:
-            return time if time["kind"] == "date" else time | {"is_cut": self._cut_times}
+        match TIMES.get((kind, logical or "")):
+            case ("date", _):
+                return {"kind": "date"}
+            case ("time", per_second):
+                return {"kind": "time", "per_second": per_second, "is_cut": self._cut_times}
+            case (word, per_second):
+                is_local = word == "local_timestamp"
+                return {
+                    "kind": "timestamp",
+                    "per_second": per_second,
+                    "is_local": is_local,
+                    "is_cut": self._cut_times,
+                }
         match kind:
             case "bytes" | "fixed" if logical == "decimal":
                 precision = node.precision or NO_PRECISION
@@ -273,9 +267,7 @@ def _body(node: AvroNode, constant: Constant | None, field: WriteField[AvroType]
     value = tagged(constant, field.field)
     if value is MISSING:
         return None
-    body = BytesIO()
     try:
-        fastavro.schemaless_writer(body, cast("dict[object, object]", WriteSchema(is_free=False).root(node)), value)
+        return list(body_of(node, value))
     except Exception:  # noqa: BLE001 - it does not fit its type; the row that needs it gets the error
         return None
-    return list(body.getvalue())

@@ -15,19 +15,16 @@ import uuid
 from typing import Final
 
 from srfix.serde.columns.times import Times
-from srfix.serde.connect.coercions import NOT_FITTING, decimal_fit
+from srfix.serde.connect.coercions import EPOCH, EPOCH_DAY, NOT_FITTING, decimal_fit
 from srfix.serde.connect.columns import NO_PRECISION
-from srfix.serde.formats.avro.schema import AvroNode
+from srfix.serde.connect.time_units import MICROS
+from srfix.serde.formats.avro.schema import TIMES, AvroNode
 from srfix.serde.formats.rows.value_check import Convert, Misfit, ValueCheck
 from srfix.serde.java_ints import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
 
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_LOCAL_EPOCH = datetime.datetime(1970, 1, 1)
-_MILLISECOND: Final = datetime.timedelta(milliseconds=1)
-_MICROSECOND: Final = datetime.timedelta(microseconds=1)
+_SECOND: Final = datetime.timedelta(seconds=1)
 WHOLE_MILLISECONDS: Final = "whole milliseconds (cut_times=True cuts finer times)"
 """The requirement that a finer time does not meet."""
-_EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 _FLOAT_MAX = 3.4028235677973366e38
 
 
@@ -40,21 +37,15 @@ def scalar(node: AvroNode, *, cut_times: bool = False, times: Times = "datetimes
 
 
 def _scalar(node: AvroNode, *, cut_times: bool) -> tuple[Convert, type | None]:
-    match (node.kind, node.logical):
-        case ("int", "date"):
+    match TIMES.get((node.kind, node.logical or "")):
+        case ("date", _):
             return _date, None
-        case ("int", "time-millis"):
-            return _time(_MILLISECOND, cut=cut_times), None
-        case ("long", "time-micros"):
-            return _time(_MICROSECOND, cut=cut_times), None
-        case ("long", "timestamp-millis"):
-            return _timestamp(_EPOCH, _MILLISECOND, cut=cut_times), None
-        case ("long", "timestamp-micros"):
-            return _timestamp(_EPOCH, _MICROSECOND, cut=cut_times), None
-        case ("long", "local-timestamp-millis"):
-            return _timestamp(_LOCAL_EPOCH, _MILLISECOND, cut=cut_times), None
-        case ("long", "local-timestamp-micros"):
-            return _timestamp(_LOCAL_EPOCH, _MICROSECOND, cut=cut_times), None
+        case ("time", per_second):
+            return _time(per_second, cut=cut_times), None
+        case (word, per_second):
+            epoch = EPOCH if word == "timestamp" else EPOCH.replace(tzinfo=None)
+            return _timestamp(epoch, per_second, cut=cut_times), None
+    match (node.kind, node.logical):
         case ("bytes" | "fixed", "decimal"):
             return _decimal(node), None
         case ("string", "uuid"):
@@ -90,7 +81,9 @@ def _of_type(kind: type, what: str) -> Convert:
     return convert
 
 
-def _integer(low: int, high: int) -> Convert:
+def integer(low: int, high: int) -> Convert:
+    """Any integer from `low` to `high`."""
+
     def convert(value: object) -> object:
         if isinstance(value, int) and low <= value <= high and not isinstance(value, bool):
             return value
@@ -99,8 +92,8 @@ def _integer(low: int, high: int) -> Convert:
     return convert
 
 
-_int = _integer(INT_MIN, INT_MAX)
-_long = _integer(LONG_MIN, LONG_MAX)
+_int = integer(INT_MIN, INT_MAX)
+_long = integer(LONG_MIN, LONG_MAX)
 
 
 def _double(value: object) -> object:
@@ -123,12 +116,12 @@ def _float(value: object) -> object:
 def _date(value: object) -> object:
     # For Python a datetime is a date; as a DATE it would lose its time.
     if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
-        return value.toordinal() - _EPOCH_ORDINAL
+        return value.toordinal() - EPOCH_DAY
     raise Misfit.needs("a date", value)
 
 
-def _time(unit: datetime.timedelta, *, cut: bool) -> Convert:
-    is_exact = cut or unit == _MICROSECOND
+def _time(per_second: int, *, cut: bool) -> Convert:
+    unit, is_exact = _SECOND // per_second, cut or per_second == MICROS
 
     def convert(value: object) -> object:
         if isinstance(value, datetime.time) and value.tzinfo is None:
@@ -143,8 +136,8 @@ def _time(unit: datetime.timedelta, *, cut: bool) -> Convert:
     return convert
 
 
-def _timestamp(epoch: datetime.datetime, unit: datetime.timedelta, *, cut: bool) -> Convert:
-    is_exact = cut or unit == _MICROSECOND
+def _timestamp(epoch: datetime.datetime, per_second: int, *, cut: bool) -> Convert:
+    unit, is_exact = _SECOND // per_second, cut or per_second == MICROS
     is_aware = epoch.tzinfo is not None
     what = "a datetime with a time zone" if is_aware else "a datetime without time zone"
 

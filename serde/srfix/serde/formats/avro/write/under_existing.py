@@ -24,14 +24,14 @@ from dataclasses import replace
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct, type_name
 from srfix.serde.connect.coercions import connect_type_of
-from srfix.serde.connect.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
+from srfix.serde.connect.schema import DECIMAL_NAME
 from srfix.serde.engine import Encode
 from srfix.serde.errors import EncodeError, SchemaError
 from srfix.serde.formats.avro.connect import map_entry_types
-from srfix.serde.formats.avro.names import avro_fields
-from srfix.serde.formats.avro.schema import AvroNode, describe, load
+from srfix.serde.formats.avro.internal_schema import avro_fields
+from srfix.serde.formats.avro.schema import LOGICAL_OF, AvroNode, describe, load
 from srfix.serde.formats.avro.write.encoder import encoder_of, written_type
-from srfix.serde.formats.avro.writer_type import AvroType
+from srfix.serde.formats.avro.writer_type import AVRO_TYPES, AvroType
 from srfix.serde.formats.rows.value_check import MISSING
 from srfix.serde.projection.tree import (
     Constant,
@@ -46,18 +46,6 @@ from srfix.serde.projection.tree import (
     Written,
 )
 from srfix.serde.specs import WriteSpec
-
-_LOGICAL = {
-    DATE_NAME: "date",
-    TIME_NAME: "time-millis",
-    TIMESTAMP_NAME: "timestamp-millis",
-    DECIMAL_NAME: "decimal",
-}
-_LOGICAL_OF = {
-    ScalarType.DATE: "date",
-    ScalarType.TIME: "time-millis",
-    ScalarType.TIMESTAMP: "timestamp-millis",
-}
 
 
 def encoder_under(schema_text: str, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
@@ -125,8 +113,8 @@ def _how(writer: AvroType, column: ColumnType) -> WriteHow[AvroType]:
             return WriteScalar(logical=node.logical) if is_local else _refused(node, column)
         case _:
             # Connect treats an unknown logical type as its underlying type.
-            logical = _LOGICAL.get(name or "")
-            return WriteScalar(logical=logical) if logical == _LOGICAL_OF.get(column) else _refused(node, column)
+            logical = LOGICAL_OF.get(name or "")
+            return WriteScalar(logical=logical) if logical == AVRO_TYPES[column][1] else _refused(node, column)
 
 
 def _union(writer: AvroType, columns: Columns) -> WriteHow[AvroType]:

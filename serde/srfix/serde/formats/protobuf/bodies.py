@@ -1,4 +1,7 @@
-"""Limits the memory that the runtime uses to parse a body.
+"""Payloads → messages, without the memory that the runtime would take.
+
+In a payload, the message's indexes stand before the body (`MessageIndexes.readFrom`). The runtime parses the body: it limits
+the depth, and checks the strings of proto3. Fields that the schema lacks are ignored.
 
 The runtime allocates memory for all fields of a message, even if the message is empty. So two bytes of a body, which stand for
 an empty message, take as much memory as a message with all fields of the schema. Only schemas with wide repeated messages are
@@ -11,8 +14,12 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from srfix.serde.bounds import payload_bounds
-from srfix.serde.errors import PayloadBoundError
-from srfix.serde.formats.protobuf.descriptors import messages_in
+from srfix.serde.engine import Decode
+from srfix.serde.errors import DecodeError, PayloadBoundError, SchemaError
+from srfix.serde.formats.json.budget import Budget
+from srfix.serde.formats.protobuf.descriptors import class_of, messages_in
+from srfix.serde.formats.protobuf.indexes import FIRST, read_indexes
+from srfix.serde.interface import Value
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
@@ -31,11 +38,83 @@ _DELIMITED: Final = 2
 """Wire types."""
 
 
-def room_check(message: Descriptor) -> Callable[[bytes], None] | None:
+def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *, framed: bool) -> Decode:
+    """A decoder of payloads, with message indexes if `framed`. `make` gives the reader of a message's bodies."""
+    first = make((0,))
+    if not framed:
+        return lambda payload, offset: first(payload[offset:] if offset else payload)
+    others: dict[tuple[int, ...], Callable[[bytes], Value]] = {(0,): first}
+
+    def decode(payload: bytes, body_offset: int) -> Value:
+        start = body_offset + 1
+        if payload[body_offset:start] == FIRST:
+            return first(payload[start:])
+        indexes, start = read_indexes(payload, body_offset)
+        read = others.get(indexes)
+        if read is None:
+            try:
+                read = make(indexes)
+            except IndexError:
+                raise DecodeError(
+                    f"The payload's message indexes {list(indexes)} name no message of the writer's schema. It is corrupt, or "
+                    "its producer is not a Protobuf serializer with a registry."
+                ) from None
+            except SchemaError as error:  # only of this payload: others can hold other messages of the schema
+                raise DecodeError(
+                    f"The payload's message indexes {list(indexes)} name an unusable message: {error}"
+                ) from error
+            others[indexes] = read  # at most one entry for each message of the schema
+        return read(payload[start:])
+
+    return decode
+
+
+def reader(message: Descriptor, read: Callable[[Any], Value], budget: Budget | None = None) -> Callable[[bytes], Value]:
+    """The reader of a message's bodies. Without a `budget`, required fields may be missing, as with the runtime."""
+    from google.protobuf.message import DecodeError as ParseError
+
+    made = class_of(message)
+    parse, measured = made.FromString, _room_check(message)
+    lacking = made.FindInitializationErrors if budget is not None and _has_required(message) else None
+
+    def read_body(body: bytes) -> Value:
+        try:
+            parsed = parse(body)
+        except ParseError as error:
+            raise _no_message(message, body, error) from error
+        return read(parsed)
+
+    if measured is None and lacking is None and (budget is None or not budget.is_needed):
+        return read_body
+
+    def read_checked(body: bytes) -> Value:
+        try:
+            if measured is not None:
+                measured(body)
+            parsed = parse(body)
+        except ParseError as error:
+            raise _no_message(message, body, error) from error
+        if lacking is not None and (names := lacking(parsed)):
+            raise DecodeError(f"The body lacks fields that its schema requires: {', '.join(names)}.")
+        if budget is not None:
+            budget.begin(len(body))
+        return read(parsed)
+
+    return read_checked
+
+
+def _no_message(message: Descriptor, body: bytes, error: Exception) -> DecodeError:
+    return DecodeError(
+        f"The {len(body)} bytes of the body are not a message {message.full_name} ({error}). They are corrupt or cut off, or "
+        "were written under another schema."
+    )
+
+
+def _room_check(message: Descriptor) -> Callable[[bytes], None] | None:
     """Refuses bodies whose messages take too much memory (no message: the runtime's DecodeError); None if none can."""
     # Empty has no fields, so the runtime keeps every field of the bytes unparsed, as an unknown field.
     from google.protobuf.empty_pb2 import Empty
-    from google.protobuf.message import DecodeError
+    from google.protobuf.message import DecodeError as ParseError
     from google.protobuf.unknown_fields import UnknownFieldSet
 
     bounds = payload_bounds()
@@ -58,7 +137,7 @@ def room_check(message: Descriptor) -> Callable[[bytes], None] | None:
 
     def measured(fields: Any, of: Descriptor, left: float, level: int) -> float:
         if level > LEVELS:
-            raise DecodeError("it nests too deep")
+            raise ParseError("it nests too deep")
         known = parts_of(of)
         for field in fields:
             size, part = known.get(field.field_number, (0, None))
@@ -90,7 +169,7 @@ def room_check(message: Descriptor) -> Callable[[bytes], None] | None:
     return check
 
 
-def has_required(message: Descriptor) -> bool:
+def _has_required(message: Descriptor) -> bool:
     """Whether the message, or a message in it, has a `required` field (proto2)."""
     return any(field.is_required for part in messages_in(message) for field in part.fields)
 

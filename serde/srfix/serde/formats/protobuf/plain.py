@@ -1,7 +1,5 @@
-"""What the runtime would drop of a dict without an error: all but the last field of a oneof, and the size of a float.
-
-Rows under columns need no such check, because their columns' types are checked.
-"""
+"""Messages as dicts of their fields, without columns: the reader, and what the runtime would drop of a dict without an
+error (all but the last field of a oneof, and the size of a float)."""
 
 from __future__ import annotations
 
@@ -10,8 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from srfix.serde.formats.protobuf.descriptors import message_of, messages_in
+from srfix.serde.formats.json.budget import Budget
+from srfix.serde.formats.protobuf.bodies import FEWEST_BYTES, reader
+from srfix.serde.formats.protobuf.connect import STRING
+from srfix.serde.formats.protobuf.decode import EMPTY_COST, enum_names, has_text, list_reader, map_reader, text_of
+from srfix.serde.formats.protobuf.descriptors import class_of, message_of, messages_in
+from srfix.serde.formats.protobuf.logical import Read
 from srfix.serde.formats.rows.value_check import Misfit
+from srfix.serde.interface import Row, Value
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -23,6 +27,59 @@ _INFINITE: Final = 2.0**128 - 2.0**103
 """The smallest number that a float holds as infinity."""
 _FREE: Final = frozenset(f"google.protobuf.{name}" for name in ("Struct", "ListValue"))
 """For these the runtime takes any dict or list, and keeps all of it."""
+
+
+def plain_reader(message: Descriptor) -> Callable[[bytes], Value]:
+    """The reader of dicts in the encoder's form: enums as names, every message as a dict. An absent field is None, but in
+    a oneof of several fields it is left out."""
+    plain = _Plain()
+    return reader(message, plain.message, plain.budget)
+
+
+class _Plain:
+    def __init__(self) -> None:
+        self.budget = Budget(FEWEST_BYTES)
+        self.budget.is_needed = True  # always, because the prices are known only when messages are read
+        self._messages: dict[str, tuple[list[tuple[str, Read, bool, bool]], Callable[[Any, str], bool], int]] = {}
+
+    def message(self, message: Any) -> Row:
+        # `DESCRIPTOR` comes from the class, because a field of the message can have this name.
+        descriptor: Descriptor = type(message).DESCRIPTOR
+        known = self._messages.get(descriptor.full_name)
+        if known is None:
+            known = self._messages[descriptor.full_name] = self._known(descriptor)
+        fields, has, price = known
+        if price:
+            self.budget.spend(price)
+        row: Row = {}
+        for name, read, may_lack, is_in_oneof in fields:
+            if not may_lack or has(message, name):
+                row[name] = read(getattr(message, name))
+            elif not is_in_oneof:
+                row[name] = None
+        return row
+
+    def _known(self, message: Descriptor) -> tuple[list[tuple[str, Read, bool, bool]], Callable[[Any, str], bool], int]:
+        price = self.budget.price_of_row(EMPTY_COST if field.is_repeated else 1 for field in message.fields)
+        return [self._field(field) for field in message.fields], class_of(message).HasField, price
+
+    def _field(self, field: FieldDescriptor) -> tuple[str, Read, bool, bool]:
+        oneof = field.containing_oneof
+        is_in_oneof = oneof is not None and len(oneof.fields) > 1
+        if field.is_repeated and field.message_type is not None and field.message_type.GetOptions().map_entry:
+            read = map_reader(field, *map(self._value, field.message_type.fields))
+        elif field.is_repeated:
+            read = list_reader(self._value(field), is_same=False)
+        else:
+            read = self._value(field)
+        return field.name, read, field.has_presence and not field.is_repeated, is_in_oneof
+
+    def _value(self, field: FieldDescriptor) -> Read:
+        if field.enum_type is not None:
+            return enum_names(field.enum_type, self.budget)
+        if field.type == STRING and not has_text(field):
+            return lambda text: text_of(text, field.name, is_exact=True)
+        return self.message if field.message_type is not None else lambda value: value
 
 
 def kept_check(message: Descriptor) -> Check | None:

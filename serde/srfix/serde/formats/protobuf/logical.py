@@ -1,0 +1,177 @@
+"""The messages that Connect treats as one value: confluent.type.Decimal, google.type.Date, google.type.TimeOfDay and
+google.protobuf.Timestamp. Reading gives Connect's number (as in Java, unless it `is_exact`), writing the runtime's form."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias, cast
+
+from srfix.serde.bounds import payload_bounds
+from srfix.serde.columns.types import ColumnType, Decimal, ScalarType
+from srfix.serde.connect.coercions import EPOCH, EPOCH_DAY
+from srfix.serde.connect.time_units import NANOS
+from srfix.serde.errors import DecodeError, OutOfRangeError, SchemaError
+from srfix.serde.formats.avro import AvroNode
+from srfix.serde.formats.avro.read.finish import decimal_of_bytes, decimal_of_unscaled
+from srfix.serde.formats.avro.write.scalars import scalar
+from srfix.serde.formats.rows.value_check import Convert, Misfit
+from srfix.serde.interface import Value
+
+Read: TypeAlias = Callable[[Any], Value]
+"""The runtime's value → the column's value."""
+_GREGORIAN: Final = (1582, 10, 15)
+_FIRST_DAY: Final = datetime.date(*_GREGORIAN)
+"""The first day on which Java uses the Gregorian calendar. google.type.Date uses it for all days."""
+_LAST_JULIAN: Final = (1582, 10, 4)
+_MILLI: Final = 1_000_000
+_FIRST_SECOND: Final = -62_135_596_800
+_LAST_SECOND: Final = 253_402_300_799
+_SECOND: Final = datetime.timedelta(seconds=1)
+_DIGITS_PER_BYTE: Final = 2.41
+"""log₁₀ 256, rounded up."""
+
+
+def decimal_reader(column: Decimal, path: str, is_exact: bool) -> Read:
+    usual, of_bytes = column.scale, decimal_of_bytes(column.scale, column, path)
+
+    def read(message: Any) -> Value:
+        scale: int = message.scale
+        try:
+            convert = of_bytes if scale == usual else decimal_of_bytes(scale, column, path)
+        except SchemaError as error:  # in Avro the scale is in the schema, but here it is in the payload
+            raise DecodeError(str(error)) from error
+        value: bytes = message.value
+        precision: int = message.precision
+        if precision >> 31:  # Java has a negative number, which it refuses
+            raise DecodeError(f"The decimal at {path or 'the root'} has an impossible precision, {precision}.")
+        if 0 < precision < len(value) * _DIGITS_PER_BYTE:
+            value = _with_digits(value, precision, path, is_exact)
+        return cast("Value", convert(value))
+
+    return read
+
+
+def _with_digits(value: bytes, precision: int, path: str, is_exact: bool) -> bytes:
+    """An unscaled number, rounded to the message's own precision as Java rounds it (`MathContext`)."""
+    unscaled = decimal_of_unscaled(value, 0, payload_bounds().decimal_bytes, path)
+    if unscaled.adjusted() < precision:
+        return value
+    if is_exact:
+        raise DecodeError(
+            f"The decimal at {path or 'the root'} has more digits than its own precision, {precision}. Its producer is wrong, "
+            "and ksqlDB would round the number."
+        )
+    rounded = int(decimal.Context(prec=precision, rounding=decimal.ROUND_HALF_UP).plus(unscaled))
+    return rounded.to_bytes(len(value) + 1, "big", signed=True)
+
+
+def days_of(year: int, month: int, day: int, where: str, is_exact: bool) -> int:
+    """The days since 1970-01-01 (as in a `GregorianCalendar` that is not lenient)."""
+    shown, is_julian = f"{year}-{month:02}-{day:02}", (year, month, day) < _GREGORIAN
+    if is_julian and is_exact:
+        raise _no_time(shown, where, f"before {_FIRST_DAY}, and ksqlDB would read it as another day")
+    is_leap = year % 4 == 0 and (is_julian or year % 100 != 0 or year % 400 == 0)
+    most = 0 if not 1 <= month <= 12 else 28 + is_leap if month == 2 else 30 + ((month + month // 8) % 2)
+    if not (year >= 1 and 1 <= day <= most) or _LAST_JULIAN < (year, month, day) < _GREGORIAN:
+        raise _no_time(shown, where, "not a day of the calendar")
+    # Years are counted from March, so that a leap day is the last day of its year.
+    years, months = (year, month - 3) if month > 2 else (year - 1, month + 9)
+    days = 365 * years + years // 4 + (153 * months + 2) // 5 + day
+    return days - 719_471 if is_julian else days - years // 100 + years // 400 - 719_469
+
+
+def nanos_of_day(message: Any, where: str) -> int:
+    hours, minutes, seconds, nanos = message.hours, message.minutes, message.seconds, message.nanos
+    if 0 <= hours < 24 and 0 <= minutes < 60 and 0 <= seconds < 60 and 0 <= nanos < NANOS:
+        return ((hours * 60 + minutes) * 60 + seconds) * NANOS + nanos  # type: ignore[no-any-return]
+    raise _no_time(f"{hours}:{minutes}:{seconds} and {nanos} ns", where, "not a time of day")
+
+
+def nanos_since(message: Any, where: str) -> int:
+    seconds, nanos = message.seconds, message.nanos
+    if _FIRST_SECOND <= seconds <= _LAST_SECOND and 0 <= nanos < NANOS:
+        return seconds * NANOS + nanos  # type: ignore[no-any-return]
+    raise _no_time(f"{seconds} s and {nanos} ns", where, "not an instant of the years 1 to 9999")
+
+
+def of_nanos(nanos: int, where: str, in_nanos: bool, is_exact: bool) -> int:
+    if in_nanos:
+        return nanos
+    millis, rest = divmod(nanos, _MILLI)
+    if rest and is_exact:
+        why = "finer than milliseconds, but a time that is read as a number or text has only milliseconds"
+        raise _no_time(f"{nanos} ns", where, why)
+    return millis
+
+
+def _no_time(shown: str, where: str, why: str) -> OutOfRangeError:
+    return OutOfRangeError(f"The value {shown} at {where} is {why}.", path=where, column_type="")
+
+
+def decimal_writer(column: Decimal) -> Convert:
+    """`DecimalUtils.fromBigDecimal` for a number with the column's scale."""
+    scale = column.scale
+    unscaled = scalar(AvroNode(kind="bytes", logical="decimal", precision=column.precision, scale=scale)).fast
+
+    def convert(value: object) -> object:
+        written = cast("bytes", unscaled(value))
+        digits = len(str(abs(int.from_bytes(written, "big", signed=True))))
+        return {"value": written, "precision": digits, "scale": scale}
+
+    return convert
+
+
+def time_writer(column: ColumnType, *, of_integers: bool) -> Convert | None:
+    """The writer of a day or time, or of its integer: days since 1970, milliseconds of the day or since 1970; None for any
+    other column."""
+    if column not in _TIMES:
+        return None
+    write, of_integer = _TIMES[column]
+    if not of_integers:
+        return write
+
+    def convert(value: object) -> object:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise Misfit.needs("an integer", value)
+        try:
+            return write(of_integer(value))
+        except (ValueError, OverflowError):
+            raise Misfit.needs("an integer that is a date or time", value) from None
+
+    return convert
+
+
+def _date(day: object) -> object:
+    if not isinstance(day, datetime.date) or isinstance(day, datetime.datetime):
+        raise Misfit.needs("a date", day)
+    if day < _FIRST_DAY:
+        raise Misfit.needs(f"a date from {_FIRST_DAY} on, because Java reads earlier ones as other days", day)
+    return {"year": day.year, "month": day.month, "day": day.day}
+
+
+def _time(time: object) -> object:
+    if not isinstance(time, datetime.time) or time.tzinfo is not None:
+        raise Misfit.needs("a time without zone", time)
+    return {"hours": time.hour, "minutes": time.minute, "seconds": time.second, "nanos": time.microsecond * 1000}
+
+
+def _timestamp(instant: object) -> object:
+    if not isinstance(instant, datetime.datetime) or instant.tzinfo is None:
+        raise Misfit.needs("a datetime with a time zone", instant)
+    since = instant - EPOCH
+    seconds = since // _SECOND
+    return {"seconds": seconds, "nanos": (since - seconds * _SECOND).microseconds * 1000}
+
+
+_TIMES: Final[dict[ColumnType, tuple[Convert, Callable[[int], object]]]] = {
+    ScalarType.DATE: (_date, lambda days: datetime.date.fromordinal(days + EPOCH_DAY)),
+    ScalarType.TIME: (
+        _time,
+        lambda millis: datetime.time(
+            millis // 3_600_000, millis // 60_000 % 60, millis // 1000 % 60, millis % 1000 * 1000
+        ),
+    ),
+    ScalarType.TIMESTAMP: (_timestamp, lambda millis: EPOCH + datetime.timedelta(milliseconds=millis)),
+}
