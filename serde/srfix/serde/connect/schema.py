@@ -1,8 +1,5 @@
-"""The model between registry schemas and columns: org.apache.kafka.connect.data.Schema as Python values.
-
-ksqlDB reads and writes Avro and JSON Schema through Kafka Connect's own schema (`ConnectFormat`), so its rules work on
-this model: the type words in its errors, optionality, and the names that carry a logical type.
-"""
+"""`org.apache.kafka.connect.data.Schema` as Python values. ksqlDB goes through it (`ConnectFormat`), so its rules work
+on this model: the type words in its errors, optionality, and the names that carry a logical type."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A writer's type for the projection's walk (`projection.tree.WriterType`), in the formats that go through Connect's schemas:
-JSON Schema and Protobuf."""
+"""A writer's type for the projection's walk, in the formats that go through Connect's schemas: JSON Schema and
+Protobuf."""
 
 from __future__ import annotations
 

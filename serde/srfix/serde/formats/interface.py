@@ -1,9 +1,6 @@
-"""The names that every format module exports: `FormatModule`; for formats with schemas also `SchemaFormatModule`.
-
-A spec (`serde.specs`) is for one half of a record, key or value. With columns a row is always a dict of all columns, in
-their order, even if the body is the bare value of the only column. `references` are a schema's direct and indirect
-references; each one stands after its own references.
-"""
+"""The names that every format module exports. A spec (`serde.specs`) is for one half of a record. With columns a row is
+always a dict of all columns, in their order, even if the body is bare. Each of a schema's `references` stands after its
+own references."""
 
 from __future__ import annotations
 

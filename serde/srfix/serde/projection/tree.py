@@ -108,17 +108,17 @@ class WriterField(Generic[W]):
 _SHOWN: Final = 20
 
 
+@dataclass(frozen=True, slots=True)
 class Unfed:
     """Why a writer's records are not rows. Made once, raised for each row."""
 
-    def __init__(self, kind: type[ColumnNotFedError], message: str, columns: tuple[str, ...]) -> None:
-        self._kind = kind
-        self._message = message
-        self._columns = columns
+    kind: type[ColumnNotFedError]
+    message: str
+    columns: tuple[str, ...]
 
     def error(self) -> ColumnNotFedError:
         """A new error each time, because an exception that is raised twice collects tracebacks."""
-        return self._kind(self._message, columns=self._columns)
+        return self.kind(self.message, columns=self.columns)
 
     def refuse(self, _: object = None) -> NoReturn:
         raise self.error()

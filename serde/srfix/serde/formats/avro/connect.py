@@ -1,9 +1,8 @@
-"""Converts Avro schemas to Connect's: `io.confluent.connect.avro.AvroData` with the defaults that ksqlDB keeps
-(`enhanced.avro.schema.support=false`, `flatten.singleton.union=true`, `allow.optional.map.keys=false`).
+"""`AvroData.toConnectSchema`, with the defaults that ksqlDB keeps (`enhanced.avro.schema.support=false`,
+`flatten.singleton.union=true`, `allow.optional.map.keys=false`).
 
-Releases of AvroData differ. This follows the newest one, except for a decimal on a fixed type: the newest release (and
-7.0.16) finds two names for it and refuses the schema, but older ones accept it as a decimal, and so does this module.
-Release 7.0 does not flatten a union of one type.
+This follows the newest release, except for a decimal on a fixed type: the newest one (and 7.0.16) finds two names for
+it and refuses it, but older ones accept it, and so does this module. Release 7.0 does not flatten a union of one type.
 """
 
 from __future__ import annotations

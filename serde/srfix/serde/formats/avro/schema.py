@@ -1,9 +1,6 @@
-"""An Avro schema as a graph. All code of this package that reads writer schemas walks this graph.
-
-fastavro parses and checks the text. This module turns its result into nodes. A named type is one object for all its
-uses, so a recursive schema is a cyclic graph. The module also has the limits against harmful schemas: fastavro's
-compiled reader recurses on the C stack without a check (a linked list of 5,000 levels kills the process).
-"""
+"""An Avro schema as a graph, which all code of this package walks. A named type is one object for all its uses, so a
+recursive schema is cyclic. Also the limits against harmful schemas: fastavro's compiled reader recurses on the C stack
+without a check (a linked list of 5,000 levels kills the process)."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from srfix.serde.bounds import AVRO_SCHEMA_LEVELS, payload_bounds
 from srfix.serde.connect.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
 from srfix.serde.connect.time_units import MICROS, MILLIS
 from srfix.serde.errors import SchemaError
-from srfix.serde.formats.rows.value_check import MISSING
+from srfix.serde.formats.rows.value_check import MISSING, nests_deeper
 
 CONNECT_LOGICAL: Final = {
     ("bytes", "decimal"): DECIMAL_NAME,
@@ -132,7 +129,8 @@ def _parse(text: str, named: dict[str, object]) -> object:
     except (ValueError, RecursionError) as error:
         what = "it nests too deep" if isinstance(error, RecursionError) else str(error)
         raise SchemaError(f"The schema text is not JSON ({what}): {_excerpt(text)}") from error
-    _check_text_depth(raw, text)
+    if nests_deeper(raw, AVRO_SCHEMA_LEVELS - 1):
+        raise SchemaError(f"The schema text nests deeper than {AVRO_SCHEMA_LEVELS} levels: {_excerpt(text)}")
     try:
         # Registries keep schemas whose defaults do not fit their types, and Java reads with them.
         return fastavro.parse_schema(
@@ -179,18 +177,6 @@ def _is_decimal(schema: Mapping[str, object]) -> bool:
 
 def _excerpt(text: str) -> str:
     return text if len(text) <= 200 else f"{text[:200]}… ({len(text)} characters)"
-
-
-def _check_text_depth(raw: object, text: str) -> None:
-    stack = [(raw, 1)]
-    while stack:
-        part, depth = stack.pop()
-        if depth > AVRO_SCHEMA_LEVELS:
-            raise SchemaError(f"The schema text nests deeper than {AVRO_SCHEMA_LEVELS} levels: {_excerpt(text)}")
-        if isinstance(part, dict):
-            stack.extend((value, depth + 1) for value in part.values())
-        elif isinstance(part, list):
-            stack.extend((value, depth + 1) for value in part)
 
 
 class _Builder:

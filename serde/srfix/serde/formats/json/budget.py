@@ -1,9 +1,6 @@
-"""Limits the cost of rows from one body of JSON or Protobuf, and the number of JSON key sets that a deserializer remembers.
-
-The body's size limits the parsed JSON, but not the rows: `{}` in an array becomes a row with all columns of its STRUCT,
-and an absent property becomes its schema's default. Only values that cost more than the allowance for their minimal
-bytes are counted.
-"""
+"""Limits the rows of one body of JSON or Protobuf, and the JSON key sets that a deserializer remembers. The body's size
+does not limit the rows: `{}` in an array becomes a row with all columns of its STRUCT, and an absent property its
+schema's default. Only values that cost more than the allowance for their minimal bytes are counted."""
 
 from __future__ import annotations
 

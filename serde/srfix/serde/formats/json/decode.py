@@ -1,9 +1,6 @@
-"""JSON bodies → rows of columns, like `KsqlJsonDeserializer`.
-
-A body is first parsed quickly, with its fractions as doubles. If that could matter (a DECIMAL column; a fraction for a
-STRING or a whole number), or if something does not fit, it is parsed again with every digit, and the second result
-counts. Objects with the same keys share a plan, so keys are matched to columns once, not per row.
-"""
+"""JSON bodies → rows of columns, like `KsqlJsonDeserializer`. A body is first parsed quickly, with its fractions as
+doubles. If that could matter, or something does not fit, it is parsed again with every digit, and the second result
+counts. Objects with the same keys share a plan."""
 
 from __future__ import annotations
 
@@ -12,16 +9,7 @@ from typing import Final, TypeAlias
 
 from srfix.serde.casing import CaseRule, match_keys
 from srfix.serde.columns.times import with_times
-from srfix.serde.columns.types import (
-    STRING,
-    Array,
-    ColumnType,
-    Decimal,
-    Map,
-    ScalarType,
-    Struct,
-    has_decimals,
-)
+from srfix.serde.columns.types import Array, ColumnType, Decimal, Map, ScalarType, Struct, has_decimals
 from srfix.serde.engine import Decode
 from srfix.serde.errors import DecodeError, IncompatibleTypeError, PayloadBoundError
 from srfix.serde.formats.json.budget import Budget, Shapes
@@ -45,14 +33,9 @@ HAS_LOCAL_TIMES: Final = False
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
     """With columns, a body `null` is None, or an un-wrapped column's null. Without, fractions are floats."""
     if spec.columns is None:
-        return plain_decoder()
+        return parse_from  # type: ignore[return-value]  # no Decimals here
     check_json_columns(spec.columns, wrapped=spec.wrapped)
     return column_decoder(spec)
-
-
-def plain_decoder() -> Decode:
-    """A decoder that gives the parsed JSON unchanged."""
-    return parse_from  # type: ignore[return-value]  # no Decimals here
 
 
 def column_decoder(spec: ReadSpec, *, is_fed: bool = False) -> Decode:
@@ -125,21 +108,6 @@ class _Readers:
 
 class _StructReader:
     """Object → row: `enforceFieldTypesForStruct`, under any case rule."""
-
-    __slots__ = (
-        "_case_rule",
-        "_is_row",
-        "_names",
-        "_nulls",
-        "_plans",
-        "_price",
-        "_readers",
-        "_shapes",
-        "_spend",
-        "_strict",
-        "_type",
-        "_where",
-    )
 
     def __init__(self, type_: Struct, readers: _Readers, where: str, *, is_repeated: bool) -> None:
         self._type = type_
@@ -290,7 +258,7 @@ def required_type(type_: ColumnType) -> str:
     return _sql(type_) if not isinstance(type_, ScalarType) else type_.value
 
 
-_SQL_WORDS: Final = {ScalarType.INTEGER: "INT", STRING: "VARCHAR"}
+_SQL_WORDS: Final = {ScalarType.INTEGER: "INT", ScalarType.STRING: "VARCHAR"}
 
 
 def _sql(type_: ColumnType) -> str:

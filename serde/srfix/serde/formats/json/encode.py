@@ -60,27 +60,23 @@ _PLAIN_FROM, _PLAIN_BELOW = 1e-3, 1e7
 def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
     """Missing columns are written as null. Without columns, any value with an unambiguous JSON form is written."""
     if spec.columns is None:
-        return plain_encoder()
+        return _encode_plain
     check_json_columns(spec.columns, wrapped=spec.wrapped)
     return column_encoder(spec)
 
 
-def plain_encoder() -> Encode:
-    """An encoder for every value with an unambiguous JSON form, in orjson's bytes."""
-
-    def encode(value: object, prefix: bytes) -> bytes:
-        try:
-            body = orjson.dumps(value, _default, _OPTIONS)
-            # orjson silently writes NaN as null.
-            if b"null" in body and _has_non_finite(value):
-                _strict(value)
-        except orjson.JSONEncodeError:
-            body = _carefully(value)
-        except (ValueError, RecursionError) as error:
-            raise _no_json(error) from error
-        return prefix + body
-
-    return encode
+def _encode_plain(value: object, prefix: bytes) -> bytes:
+    """Writes every value with an unambiguous JSON form, in orjson's bytes."""
+    try:
+        body = orjson.dumps(value, _default, _OPTIONS)
+        # orjson silently writes NaN as null.
+        if b"null" in body and _has_non_finite(value):
+            _strict(value)
+    except orjson.JSONEncodeError:
+        body = _carefully(value)
+    except (ValueError, RecursionError) as error:
+        raise _no_json(error) from error
+    return prefix + body
 
 
 def _has_non_finite(value: object) -> bool:

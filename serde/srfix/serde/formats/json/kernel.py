@@ -1,8 +1,5 @@
-"""Describes columns of plain JSON for the native kernel: `serde/kernel/src/json/description.rs`.
-
-The kernel reads correct bodies, and leaves every other body to the Python decoder beside it. It knows no case rule: it
-asks which column a key feeds, once for each spelling.
-"""
+"""Describes columns of plain JSON for the native kernel (`serde/kernel/src/json/description.rs`), which leaves every
+body that is not correct to Python. It knows no case rule: it asks which column a key feeds, once for each spelling."""
 
 from __future__ import annotations
 

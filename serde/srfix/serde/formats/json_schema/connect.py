@@ -1,13 +1,11 @@
-"""Converts JSON Schemas to Connect's: `io.confluent.connect.json.JsonSchemaData` with the defaults that ksqlDB keeps
-(`JsonSchemaTranslator`; `generalized.sum.type.support=false`, `use.optional.for.nonrequired=false`).
-
-Releases differ only in the schemas that they refuse. This follows the newest one. Releases before 7.0 refuse an allOf
-of objects, numbers with an enum, and references to a schema from within it.
-"""
+"""`JsonSchemaData.toConnectSchema`, with the defaults that ksqlDB keeps (`JsonSchemaTranslator`;
+`generalized.sum.type.support=false`, `use.optional.for.nonrequired=false`). This follows the newest release. Others
+differ only in what they refuse: before 7.0, an allOf of objects, numbers with an enum, and references to a schema from
+within it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
@@ -195,17 +193,14 @@ class _Conversion:
         default = node.default
         if default is None and not schema.optional:
             raise SchemaError(f"Invalid null value for required {schema.type.word} field, as its default.")
-        return ConnectSchema(
-            type=schema.type,
+        return replace(
+            schema,
             name=schema.name or node.title,
             version=version,
             optional=schema.optional or force_optional,
             parameters=MappingProxyType({**schema.parameters, **added}),
             default=None if default is MISSING else default,
             doc=node.description,
-            fields=schema.fields,
-            key_schema=schema.key_schema,
-            value_schema=schema.value_schema,
         )
 
 

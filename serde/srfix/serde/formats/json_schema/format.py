@@ -35,15 +35,9 @@ from srfix.serde.connect.columns import (
 from srfix.serde.connect.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, ConnectSchema, ConnectType
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import SchemaError
+from srfix.serde.formats import json as plain_json
 from srfix.serde.formats.avro.java_text import java_json
-from srfix.serde.formats.json import (
-    check_encoder,
-    column_check,
-    column_decoder,
-    column_encoder,
-    plain_decoder,
-    plain_encoder,
-)
+from srfix.serde.formats.json import check_encoder, column_check, column_decoder, column_encoder
 from srfix.serde.formats.json_schema.connect import JsonType, connect_schema, is_required, is_union
 from srfix.serde.formats.json_schema.decode import connect_decoder
 from srfix.serde.formats.json_schema.text import schema_text
@@ -161,7 +155,7 @@ def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...]
     MAP it accepts objects, not the entries that it writes itself). All other rules read through Connect.
     """
     if spec.columns is None:
-        return plain_decoder()
+        return plain_json.decoder(None, spec)
     check_json_columns(spec.columns, wrapped=spec.wrapped)
     if spec.case_rule is CaseRule.KSQLDB_2020:
         is_fed = spec.wrapped and _feeds_by_keys(schema_text, references, spec.columns)
@@ -186,7 +180,7 @@ def _feeds_by_keys(schema_text: str | None, references: tuple[str, ...], columns
 def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
     """With columns, the schema is their internal schema; without, any value with an unambiguous form is written."""
     if spec.columns is None:
-        return plain_encoder()
+        return plain_json.encoder(None, spec)
     check_json_columns(spec.columns, wrapped=spec.wrapped)
     return column_encoder(spec, maps_as_entries=True)
 

@@ -1,7 +1,4 @@
-"""Describes a projection of a JSON Schema for the native kernel: `serde/kernel/src/json/description.rs`.
-
-The kernel reads correct bodies, and leaves every other body to the Python decoder beside it.
-"""
+"""Describes a projection of a JSON Schema for the native kernel (`serde/kernel/src/json/description.rs`)."""
 
 from __future__ import annotations
 
@@ -70,20 +67,13 @@ class _Walk:
         columns: list[NativePart] = []
         for column in of.columns:
             if column.name not in targets:
-                columns.append(
-                    {
-                        "name": column.name,
-                        "part": {"read": self._add(kind="refused"), "takes_null": False},
-                        "may_lack": True,
-                    }
-                )
-                continue
-            value = targets[column.name].value
-            # A default also replaces an absent property, and a refused type is refused for any value.
-            may_lack = value.default is None and not isinstance(value.how, Refused)
-            columns.append(
-                {"name": column.name, "part": self.part(value, is_repeated=is_repeated), "may_lack": may_lack}
-            )
+                part, may_lack = {"read": self._add(kind="refused"), "takes_null": False}, True
+            else:
+                value = targets[column.name].value
+                part = self.part(value, is_repeated=is_repeated)
+                # A default also replaces an absent property, and a refused type is refused for any value.
+                may_lack = value.default is None and not isinstance(value.how, Refused)
+            columns.append({"name": column.name, "part": part, "may_lack": may_lack})
         numbers = {column.name: place for place, column in enumerate(of.columns)}
         return self._add(
             kind="object",

@@ -1,11 +1,10 @@
-"""Loads a JSON Schema text like Everit's loader, because JsonSchemaData and its rules work on Everit's result.
+"""Loads a JSON Schema text like Everit's loader, because JsonSchemaData and its rules work on Everit's result
+(`org.everit.json.schema.*` as `SchemaLoader` 1.14 builds them for `JsonSchema.rawSchema`; not what only validation
+needs).
 
 One object may become several schemas: `{"type": "integer", "format": "int32"}` is an allOf of a number and a string,
-and properties that the loader does not know (`connect.type`) stay with the allOf. So the classes here are Everit's
-(`org.everit.json.schema.*` as `SchemaLoader` 1.14 builds them for `JsonSchema.rawSchema`), without the parts that only
-validation needs.
-
-References are resolved within the text and the given texts, never over a network or from a file.
+and properties that the loader does not know (`connect.type`) stay with the allOf. References are resolved within the
+given texts only.
 """
 
 from __future__ import annotations
@@ -19,15 +18,7 @@ from urllib.parse import urldefrag, urljoin
 from srfix.serde.bounds import JSON_SCHEMA_LEVELS as MAX_DEPTH
 from srfix.serde.bounds import JSON_SCHEMA_NODES as _MAX_NODES
 from srfix.serde.errors import SchemaError
-from srfix.serde.formats.json_schema.documents import (
-    Document,
-    Draft,
-    Object,
-    parsed,
-    pointed_at,
-    shown,
-    too_deep,
-)
+from srfix.serde.formats.json_schema.documents import Document, Draft, Object, parsed, pointed_at, shown, too_deep
 from srfix.serde.formats.json_schema.text import hash_map_order
 from srfix.serde.schemas.references import reference_name
 
@@ -139,9 +130,9 @@ class _Loader:
         self._count = 0
 
     def root(self) -> Node:
-        return self._load(self._root.root, self._root, self._root.base, 0)
+        return self.load(self._root.root, self._root, self._root.base, 0)
 
-    def _load(self, schema: object, document: Document, base: str, depth: int) -> Node:
+    def load(self, schema: object, document: Document, base: str, depth: int) -> Node:
         self._count += 1
         if depth > MAX_DEPTH:
             raise too_deep()
@@ -156,10 +147,6 @@ class _Loader:
             base = urljoin(base, identifier)
         return _Object(self, schema, document, base, depth).node()
 
-    def child(self, schema: object, document: Document, base: str, depth: int) -> Node:
-        """A schema within a schema."""
-        return self._load(schema, document, base, depth + 1)
-
     def reference(self, ref: str, document: Document, base: str, depth: int) -> Node:
         """A REFERENCE to the schema that `ref` names (`ReferenceLookup.lookup`)."""
         absolute = urljoin(base, ref) if base else ref
@@ -170,7 +157,7 @@ class _Loader:
         # Stored before it is loaded, because it may refer to itself.
         knot = self._knots[key] = Node(kind=NodeKind.REFERENCE)
         target, holder, scope = self._look_up(ref, absolute, document, base)
-        knot.knot = self.child(target, holder, scope, depth)
+        knot.knot = self.load(target, holder, scope, depth + 1)
         return Node(kind=NodeKind.REFERENCE, knot=knot)
 
     def _look_up(self, ref: str, absolute: str, document: Document, base: str) -> tuple[object, Document, str]:
@@ -236,7 +223,7 @@ class _Object:
         return any(word in self._rest for word in words)
 
     def _child(self, schema: object) -> Node:
-        return self._loader.child(schema, self._document, self._base, self._depth)
+        return self._loader.load(schema, self._document, self._base, self._depth + 1)
 
     def _children(self, word: str) -> list[Node]:
         parts = self._rest.pop(word)

@@ -1,9 +1,6 @@
-"""Validation of bodies and objects against the registered JSON Schema (jsonschema-rs; extra `json-schema`).
-
-References are resolved among the texts that came with the schema, never over a network or from a file. Patterns run
-with a limit on backtracking. But the library cannot limit the time: a schema of nested alternatives may take
-exponential time, so use only schemas that you trust.
-"""
+"""Validation of bodies and objects against the registered JSON Schema (jsonschema-rs; extra `json-schema`). Nothing is
+fetched, and patterns run with a limit on backtracking. But the library cannot limit the time: a schema of nested
+alternatives may take exponential time, so use only schemas that you trust."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """Payloads → messages, without the memory that the runtime would take.
 
-In a payload, the message's indexes stand before the body (`MessageIndexes.readFrom`). The runtime parses the body: it limits
-the depth, and checks the strings of proto3. Fields that the schema lacks are ignored.
+In a payload, the message's indexes stand before the body (`MessageIndexes.readFrom`). The runtime parses the body: it
+limits the depth, and checks the strings of proto3. Fields that the schema lacks are ignored.
 
-The runtime allocates memory for all fields of a message, even if the message is empty. So two bytes of a body, which stand for
-an empty message, take as much memory as a message with all fields of the schema. Only schemas with wide repeated messages are
-checked, and only bodies that are long enough to exceed the limit.
+The runtime allocates memory for all fields of a message, even if the message is empty. So two bytes of a body, which
+stand for an empty message, take as much memory as a message with all fields of the schema. Only schemas with wide
+repeated messages are checked, and only bodies that are long enough to exceed the limit.
 """
 
 from __future__ import annotations

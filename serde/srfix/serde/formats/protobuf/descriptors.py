@@ -1,10 +1,6 @@
-"""Schema texts → descriptors. protoc itself, from grpcio-tools (extra `protobuf`), compiles them; each schema has a descriptor
-pool.
-
-protoc decides what a valid schema is: no other compiler has its rules for scopes, options and editions, and it reports all
-problems of a text at once. It runs in this process and takes 0.2 ms for a schema. It reads files, so a text stands in a
-temporary folder while it is compiled.
-"""
+"""Schema texts → descriptors, by protoc itself, from grpcio-tools (extra `protobuf`): no other compiler has its rules
+for scopes, options and editions, and it reports all problems at once. It runs in this process (0.2 ms for a schema),
+and reads files, so a text stands in a temporary folder while it is compiled."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """The messages that Connect treats as one value: confluent.type.Decimal, google.type.Date, google.type.TimeOfDay and
-google.protobuf.Timestamp. Reading gives Connect's number (as in Java, unless it `is_exact`), writing the runtime's form."""
+google.protobuf.Timestamp. Reading gives Connect's number (as in Java, unless it `is_exact`), writing the runtime's
+form."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The checks for Avro types with parts: records, arrays, maps, and arrays of map entries.
+"""The checks for types with parts: records, arrays, maps, and arrays of map entries.
 
-Each check has two ways. The fast way compares the Python types of all values of a record, or of all items of a list, at
-once in C, and checks only the undecided values one by one. The careful way checks everything, accepts row keys in
-another letter case, fills in missing values, and collects every misfit.
+The fast way compares the Python types of all values of a record, or of all items of a list, at once in C. The careful
+way accepts row keys in another letter case, fills in missing values, and collects every misfit.
 """
 
 from __future__ import annotations
@@ -76,19 +75,6 @@ class _Way(NamedTuple):
 
 class RecordCheck:
     """Mapping → dict by field name."""
-
-    __slots__ = (
-        "_case_rule",
-        "_constants",
-        "_count",
-        "_fields",
-        "_match",
-        "_names",
-        "_recipes",
-        "_schema_names",
-        "_way",
-        "_ways",
-    )
 
     def __init__(self, case_rule: CaseRule) -> None:
         self._case_rule = case_rule

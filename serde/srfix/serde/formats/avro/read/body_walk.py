@@ -1,9 +1,5 @@
-"""Walks an Avro body without making values. It checks the limits that fastavro lacks, and finds the message for an
-error.
-
-Ordinary reads do not use it. It runs before fastavro for the rare bodies that need it (`guard_of`: bodies of recursive
-schemas, and of arrays whose items take no bytes or make many values out of a few). It also runs after fastavro has
-failed, to name the error, the byte and the field."""
+"""Walks an Avro body without making values: with the limits that fastavro lacks, for the rare bodies that need it
+(`guard_of`), and after a failure of fastavro, to name the error, the byte and the field."""
 
 from __future__ import annotations
 
@@ -34,13 +30,12 @@ class _Path:
     label: str
 
     def __str__(self) -> str:
-        labels = []
+        labels: list[str] = []
         at: _Path | None = self
         while at is not None:
-            if at.label:
-                labels.append(at.label)
+            labels.insert(0, at.label)
             at = at.above
-        labels.reverse()
+        labels = list(filter(None, labels))
         if len(labels) > 2 * _SHOWN_LABELS:
             left_out = f"… ({len(labels) - 2 * _SHOWN_LABELS} more)"
             labels = [*labels[:_SHOWN_LABELS], left_out, *labels[-_SHOWN_LABELS:]]
@@ -56,11 +51,6 @@ class _Task:
     """None: read the whole value. Otherwise the number of items left in the open block of this array or map."""
 
 
-def skim(payload: bytes, offset: int, costs: Costs) -> int:
-    """The offset after the value of `costs.root` that starts at `offset`. The payload's size limits the work."""
-    return _Skimmer(payload, offset, costs).run(costs.root)
-
-
 class _Skimmer:
     def __init__(self, payload: bytes, offset: int, costs: Costs) -> None:
         self._payload = payload
@@ -73,6 +63,7 @@ class _Skimmer:
         self._spent = 0
 
     def run(self, root: AvroNode) -> int:
+        """The offset after the value. The payload's size limits the work."""
         root_path = _Path(None, "")
         self._spend(self._costs.least(root), root_path)
         stack = [_Task(root, 1, root_path)]
@@ -166,21 +157,21 @@ class _Skimmer:
             task.items_left = 0
         self._spend(count * self._costs.of_item(task.node), task.path)
 
+    def _wrong(self, at: int, path: _Path, what: str) -> DecodeError:
+        return DecodeError(f"At byte {at - self._start}, at {path}, the body has {what}")
+
     def _index(self, count: int, what: str, path: _Path) -> int:
         before = self._at
         index = self._varint(path)
         if not 0 <= index < count:
-            raise DecodeError(
-                f"At byte {before - self._start}, at {path}, the body has the index {index}, but the {what} "
-                f"0 to {count - 1}."
-            )
+            raise self._wrong(before, path, f"the index {index}, but the {what} 0 to {count - 1}.")
         return index
 
     def _text(self, node: AvroNode, path: _Path) -> None:
         before, kind = self._at, node.kind
         size = self._varint(path)
         if size < 0:
-            raise DecodeError(f"At byte {before - self._start}, at {path}, the body has a {kind} of {size} bytes.")
+            raise self._wrong(before, path, f"a {kind} of {size} bytes.")
         begin = self._at
         self._skip(size, path)
         if node.logical == "decimal":
@@ -189,9 +180,7 @@ class _Skimmer:
             try:
                 self._payload[begin : self._at].decode()
             except UnicodeDecodeError as error:
-                raise DecodeError(
-                    f"At byte {begin - self._start + error.start}, at {path}, the body has a string that is not UTF-8."
-                ) from error
+                raise self._wrong(begin + error.start, path, "a string that is not UTF-8.") from error
 
     def _decimal(self, size: int, path: _Path) -> None:
         most = self._costs.bounds.decimal_bytes
@@ -207,17 +196,12 @@ class _Skimmer:
         before = self._at
         value = self._varint(path)
         if not INT_MIN <= value <= INT_MAX:
-            raise DecodeError(
-                f"At byte {before - self._start}, at {path}, the body has an int of {value}, which needs more than 32 bits."
-            )
+            raise self._wrong(before, path, f"an int of {value}, which needs more than 32 bits.")
 
     def _boolean(self, path: _Path) -> None:
         byte = self._byte(path)
         if byte > 1:
-            raise DecodeError(
-                f"At byte {self._at - 1 - self._start}, at {path}, the body has a boolean of the byte {byte}; "
-                "it must be 0 or 1."
-            )
+            raise self._wrong(self._at - 1, path, f"a boolean of the byte {byte}; it must be 0 or 1.")
 
     def _varint(self, path: _Path) -> int:
         value = shift = 0
@@ -228,10 +212,8 @@ class _Skimmer:
             if byte < 0x80:
                 value &= 0xFFFF_FFFF_FFFF_FFFF
                 return (value >> 1) ^ -(value & 1)
-        raise DecodeError(
-            f"At byte {self._at - self._start - _MAX_VARINT_BYTES}, at {path}, the body has a number of more than "
-            f"{_MAX_VARINT_BYTES} bytes; no int or long is that long."
-        )
+        what = f"a number of more than {_MAX_VARINT_BYTES} bytes; no int or long is that long."
+        raise self._wrong(self._at - _MAX_VARINT_BYTES, path, what)
 
     def _byte(self, path: _Path) -> int:
         self._skip(1, path)
@@ -266,8 +248,8 @@ def guard_of(costs: Costs) -> BodyCheck | None:
 
 
 def check_body(costs: Costs, payload: bytes, body_offset: int) -> None:
-    """:raises DecodeError: if the body is not exactly one value of the schema, within the limits of `skim`."""
-    end = skim(payload, body_offset, costs)
+    """:raises DecodeError: if the body is not exactly one value of the schema, within the limits."""
+    end = _Skimmer(payload, body_offset, costs).run(costs.root)
     if end != len(payload):
         raise trailing_bytes(len(payload) - end, len(payload) - body_offset)
 

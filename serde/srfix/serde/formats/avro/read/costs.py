@@ -1,10 +1,9 @@
-"""The possible costs of an Avro schema's bodies. They are computed once per schema, so that ordinary bodies need no
-check.
+"""How many values a schema's bodies can make (`PayloadBounds`), computed once per schema, so that ordinary bodies need
+no check.
 
-A body's cost is the number of values that it makes (`PayloadBounds`). Each array item and map entry costs something and
-takes bytes. If no item of a schema costs more than the budget allows for its bytes, no body can exceed the budget, and
-none is checked. Otherwise bodies up to `safe_bytes` cannot exceed it; longer ones are counted before fastavro reads
-them.
+Each array item and map entry costs something and takes bytes. If no item costs more than the budget allows for its
+bytes, no body is checked. Otherwise bodies up to `safe_bytes` cannot exceed the budget, and longer ones are counted
+before fastavro.
 """
 
 from __future__ import annotations

@@ -1,11 +1,6 @@
-"""The decode plan of a writer schema for a set of columns. It is made once, not per record.
-
-An Avro body carries no names, so the writer's fields are renamed to the columns in a copy of the writer schema
-(`avro.read.plan`, by the `projection`), and the reader makes rows with the right names at no cost. Only the plan's
-remaining steps run for each row (`avro.read.finish`): they drop fields without a column, set columns without a field to
-None, and convert values to the column's type. A type that cannot feed its column fails as in ksqlDB's
-`ConnectDataTranslator`: only when a row holds it, null or not.
-"""
+"""The decode plan of a writer schema for a set of columns: fastavro reads a copy of the schema, renamed to the columns
+(`avro.read.plan`), and the remaining steps run for each row (`avro.read.finish`). A type that cannot feed its column
+fails as in `ConnectDataTranslator`: only when a row holds it, null or not."""
 
 from __future__ import annotations
 

@@ -322,7 +322,7 @@ def _of_value(node: AvroNode, path: str) -> Finish | None:
         return None
     is_array = node.kind == "array"
     check = _of(node.items, f"{path}->ARRAY" if is_array else f"{path}->MAP_VAL")
-    return None if check is None else _items(check) if is_array else _values(check)
+    return None if check is None else _check_each(check, iter if is_array else dict.values)
 
 
 def _is_int(node: AvroNode) -> bool:
@@ -330,19 +330,10 @@ def _is_int(node: AvroNode) -> bool:
     return branch is not None and is_plain_int(branch[0])
 
 
-def _items(check: Finish) -> Finish:
-    def check_items(value: Read) -> Read:
-        for item in value:
-            check(item)
-        return value
-
-    return check_items
-
-
-def _values(check: Finish) -> Finish:
-    def check_values(value: Read) -> Read:
-        for part in value.values():
+def _check_each(check: Finish, parts_of: Finish) -> Finish:
+    def check_parts(value: Read) -> Read:
+        for part in parts_of(value):
             check(part)
         return value
 
-    return check_values
+    return check_parts

@@ -1,8 +1,6 @@
-"""Describes a projection, or only a schema, for the native kernel: `serde/kernel/src/description.rs`.
-
-The kernel reads correct bodies. For every body that it does not read, the Python decoder beside it decides and has the
-error messages. So a description may leave out rare types, and a limit may be stricter than necessary.
-"""
+"""Describes a projection, or only a schema, for the native kernel (`serde/kernel/src/description.rs`). The Python
+decoder beside it decides for every body that the kernel does not read, so rare types may be left out, and limits may be
+stricter than necessary."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """The reader's copy of a writer schema, in fastavro's parsed form, renamed to a projection's columns.
 
-It differs from the result of fastavro.parse_schema. A type that is referenced twice is the same dict instead of a name,
-so a recursive schema gives a cyclic result. The branches of a union, like the symbols of an enum, stand in a dict under
-their numbers, so that a negative number is a KeyError and does not count from the end. A boolean is an enum of the
-numbers that its two bytes mean as a varint, so that any other byte is also a KeyError.
+Unlike fastavro.parse_schema's, a type that is referenced twice is the same dict, so a recursive schema is cyclic. A
+union's branches, like an enum's symbols, stand under their numbers, so that a negative number is a KeyError and does
+not count from the end. A boolean is an enum of the numbers that its bytes mean as a varint, so that any other byte is
+also a KeyError.
 """
 
 from __future__ import annotations

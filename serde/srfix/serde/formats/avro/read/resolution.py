@@ -1,17 +1,12 @@
 """Avro's schema resolution: the aliases, the defaults and the promotions of a reader's schema.
 
-Users who read with the newest schema, or with their own, expect the behaviour of every Avro reader: a renamed field is
-found by its alias, a field that the writer lacks has its default, a symbol that the reader's enum lacks becomes the
-enum's default, and a number or a string becomes the reader's type. Names are not in the bytes. So a writer schema is
-rewritten once, like in Java's `Schema.applyAliases`: its fields get the reader's names, and its records get the
-defaults. All code that reads, explains or projects writer schemas uses the rewritten ones.
+A writer schema is rewritten once, like in Java's `Schema.applyAliases`: its fields get the reader's names, and its
+records the defaults. A record or enum is resolved if it has the reader's name (ignoring namespaces), or one of the
+reader's aliases: another record type in the topic gets no defaults. A symbol that the reader's enum lacks becomes the
+enum's default.
 
-A writer's record or enum is resolved under the same condition as in Avro: it has the reader's name (ignoring
-namespaces), or one of the reader's aliases. Another record type in the topic gets no defaults.
-
-`connect.coercions` decides which types feed a column: an int feeds a BIGINT, as in Avro, and also a STRING, which Avro
-does not allow. If Avro promotes a type and Connect does not (`Resolver.ReadingAction`), the node stores the promoted
-type:
+`connect.coercions` decides which types feed a column. If Avro promotes a type and Connect does not
+(`Resolver.ReadingAction`), the node stores the promoted type:
 
 | writer | reader |
 |---|---|

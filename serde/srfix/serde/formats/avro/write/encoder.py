@@ -1,9 +1,6 @@
-"""The encode plan of a schema. It is made once, not per row.
-
-fastavro tries the branches of a union one after the other on the whole value, at every level again. Here one pass
-checks the row strictly, chooses the branch of each value (fastavro's tuple notation), and names every bad field with
-its path. fastavro only chooses the branch of a union of several types beside null.
-"""
+"""The encode plan of a schema. One pass checks the row strictly, chooses the branch of each value (fastavro's tuple
+notation), and names every bad field with its path: fastavro tries the branches of a union on the whole value, at every
+level again. It only chooses the branch of a union of several types beside null."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Describes for the native kernel how to write values: `serde/kernel/src/writing.rs`.
 
-The kernel writes values of exactly the columns' types, in rows with exactly the columns' names; the keys of a row in
-another letter case are renamed first. In Arrow's rows, it writes every width of these types, under names that the case
-rule matches. For every other row, the Python encoder beside it writes the row, or raises the error.
+It writes rows of exactly the columns' types and names (other letter cases are renamed first); in Arrow's rows, every
+width of these types, under names that the case rule matches. The Python encoder beside it writes every other row, or
+raises the error.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
-"""The checks for Avro types without parts. They are strict, and never round. A time that is finer than its type is
-refused, or cut if the user wants that (`cut_times`).
-
-A check returns the value in the form for fastavro's writer, or raises `Misfit`. In a union of null and one other type
-it also accepts None, and pairs the value with the name of its branch (fastavro's tuple notation), so that fastavro need
-not try the branches one by one. The check also converts logical types to raw values, because fastavro would build a
-string for every value to look up its converter.
+"""The checks for Avro types without parts. They are strict, and never round: a time that is finer than its type is
+refused, or cut if the user wants that (`cut_times`). They give fastavro raw values, because it would build a string for
+every value to look up a logical type's converter.
 """
 
 from __future__ import annotations
