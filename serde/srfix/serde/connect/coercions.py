@@ -56,8 +56,7 @@ class DecimalFit(NamedTuple):
     exact: decimal.Context
     """A context that is wide enough for every fitting number, and at most `MAX_DIGITS` wide."""
     low: decimal.Decimal
-    """The value of -`bound`. It is stored, because the minus operator would use the caller's context and its greatest
-    exponent."""
+    """The value of -`bound`, stored because the minus operator would use the caller's context."""
     bound: decimal.Decimal
     """The smallest number with too many digits before the point."""
 
@@ -133,7 +132,6 @@ def refusal(writer: ConnectType, column: ColumnType, path: str) -> IncompatibleT
 
 
 def incompatible(writer: str, column: ColumnType, path: str) -> IncompatibleTypeError:
-    """The error for a writer's type, by its Connect word, that cannot feed a column."""
     wanted = connect_type_of(column).word
     return IncompatibleTypeError(
         f"At {path or 'the root'}, a column of the type {type_name(column)} cannot read the writer's type {writer} as "
@@ -164,7 +162,6 @@ class Coercion(Enum):
 
 
 def coercion_of(writer: ConnectType, column: ScalarType | Decimal) -> Coercion:
-    """The coercion for types that `refusal` or `refusal_in_unit` accepts."""
     if isinstance(column, Decimal):
         return Coercion.DECIMAL
     if column is ScalarType.STRING and writer is not ConnectType.STRING:

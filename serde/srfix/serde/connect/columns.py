@@ -249,7 +249,6 @@ def _parameter(schema: ConnectSchema, name: str, default: int | None, path: str)
 
 
 def connect_of(columns: Columns, *, wrapped: bool = True) -> ConnectSchema:
-    """The schema of columns: a STRUCT that is not optional; or, if un-wrapped, the optional type of the only column."""
     if wrapped:
         return struct(ConnectField(column.name, connect_schema_of(column.type)) for column in columns)
     return connect_schema_of(only_column(columns).type)

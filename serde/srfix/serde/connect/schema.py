@@ -59,7 +59,6 @@ class ConnectType(Enum):
 
     @property
     def bits(self) -> int:
-        """The bits of a whole number."""
         return int(self.value.removeprefix("int"))
 
 
@@ -103,12 +102,10 @@ class ConnectSchema:
 
     @property
     def values(self) -> ConnectSchema:
-        """`value_schema` of an ARRAY or a MAP."""
         return _require(self, self.value_schema)
 
     @property
     def keys(self) -> ConnectSchema:
-        """`key_schema` of a MAP."""
         return _require(self, self.key_schema)
 
 
@@ -127,7 +124,6 @@ def _check_field_names(fields: Iterable[ConnectField]) -> None:
 
 
 def primitive(type_: ConnectType, *, optional: bool = False) -> ConnectSchema:
-    """A type without parts and without a name."""
     return ConnectSchema(type=type_, optional=optional)
 
 

@@ -228,7 +228,7 @@ def _bytes(text: str) -> Value:
     try:
         return binascii.a2b_base64(text if "=" in text else text + "=" * (-len(text) % 4), strict_mode=True)
     except ValueError:
-        raise Misread.bad_value(text, ScalarType.BYTES, "is not base64") from None
+        raise Misread(text, ScalarType.BYTES, "is not base64") from None
 
 
 def _plain_readers(

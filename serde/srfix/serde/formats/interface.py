@@ -15,8 +15,7 @@ from srfix.serde.specs import ReadSpec, WriteSpec
 from srfix.serde.subjects.names import Role
 
 Validate: TypeAlias = Callable[[object], None]
-"""Checks a body (bytes) and raises DecodeError, or checks any other object before it is written and raises
-EncodeError."""
+"""Raises DecodeError for a body (bytes), EncodeError for any other object, which is to be written."""
 
 
 class FormatModule(Protocol):

@@ -38,7 +38,6 @@ _Write: TypeAlias = Callable[[object], bytes]
 
 
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
-    """Rows of the only column. The bytes have no names and no wrapping."""
     column = _only(spec.columns)
     name, read = column.name, _READ[column.type]  # type: ignore[index]  # _only has looked
 

@@ -15,7 +15,6 @@ HAS_LOCAL_TIMES = True
 
 
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
-    """A decoder that gives None for everything."""
     _refuse(spec.columns)
     return lambda payload, body_offset: None
 
@@ -23,7 +22,6 @@ def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...]
 def encoder(
     schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()
 ) -> Callable[[object, bytes], None]:
-    """An encoder that gives a null payload for everything."""
     _refuse(spec.columns)
     return lambda row, prefix: None
 

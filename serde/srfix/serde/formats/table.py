@@ -107,12 +107,10 @@ RESOLVING: Final = Format.AVRO
 
 
 def module_of(format_: Format) -> FormatModule:
-    """The module of a format."""
     return cast("FormatModule", import_module(f"{__package__}.{_TABLE[format_].module}"))
 
 
 def schema_module_of(format_: Format) -> SchemaFormatModule:
-    """The module of a format that has schemas."""
     if format_ not in SCHEMA_FORMATS:
         raise UsageError(
             f"The format {format_.value} has no schemas. The formats with schemas: "
@@ -151,7 +149,6 @@ def _is_there(library: str) -> bool:
 
 
 def format_of(schema_type: str) -> Format:
-    """The format of a registry's schemaType."""
     format_ = _known(schema_type)
     if format_ is None and schema_type in _BY_SCHEMA_TYPE:
         raise SchemaError(

@@ -5,15 +5,10 @@ A writer's fields are in the order of the body. A field without a `Target` is sk
 length. Only this module decides which field feeds a column with which coercion, what a null becomes, and which types
 cannot feed their column.
 
-A column is fed if the writer's schema has a field for it, or a JSON document without a schema has a key for it,
-whatever the value is: a field that holds null feeds its column. The default of a reader's schema also feeds its column,
-if the writer's record is resolved against that schema (`formats.avro.read.resolution`). If no column is fed, the record
-is not a row of these columns: it has another record type, or the columns are misspelt. A row of nulls would look as if
-the writer had written nulls. ksqlDB makes such a row (`ConnectDataTranslator.toKsqlStruct`), and so do its case rules
-here, unless every column must be fed (`strict`).
-
-A row's columns are written in the schema's order; a field without a column is a constant. The walk matches columns and
-fields, by position or by name, and an engine follows the tree.
+A column is fed if the writer's schema has a field for it, or a JSON document without a schema a key, whatever the value
+is; also by the default of a reader's schema (`formats.avro.read.resolution`). If no column is fed, the record is not a
+row: a row of nulls would look as if the writer had written nulls. ksqlDB makes such a row
+(`ConnectDataTranslator.toKsqlStruct`), and so do its case rules here, unless every column must be fed (`strict`).
 """
 
 from __future__ import annotations
@@ -101,8 +96,7 @@ class WriterField(Generic[W]):
     """The writer's name, if a reader's alias has replaced it."""
     type: W
     default: object = None
-    """Its own default in JSON, if the format has such defaults; always set for a reader's field that the writer
-    lacks."""
+    """Its own default in JSON; always set for a reader's field that the writer lacks."""
 
 
 _SHOWN: Final = 20
@@ -280,8 +274,7 @@ class Target(Generic[W]):
     field: WriterField[W]
     column: Column
     counts: bool
-    """False if a later field also feeds the column: this value is read, and may be refused, but the later one
-    counts."""
+    """False if a later field, which counts, also feeds the column: this value is read, and may be refused."""
     value: Projected[W]
 
 
@@ -291,8 +284,7 @@ class Absent(Generic[W]):
 
     column: Column
     default: Target[W] | None
-    """The reader's field whose default fills the column in every row, read like a value of the field's type; None for
-    null."""
+    """The reader's field whose default fills the column, read like a value of the field's type; None for null."""
 
 
 How: TypeAlias = Refused | Scalar | Items[Projected[W]] | Entries[Projected[W]] | Fields[W]

@@ -164,7 +164,6 @@ class _Conversion:
 
 
 def _finished(schema: ConnectSchema, node: AvroNode, default: object, *, optional: bool) -> ConnectSchema:
-    """The schema of a type, with the changes from its properties."""
     doc = node.props.get("connect.doc")
     version = _version(schema, node)
     parameters = {**schema.parameters, **_parameters(node)}

@@ -17,8 +17,7 @@ from srfix.serde.interface import Value
 ParsedSchema: TypeAlias = dict[str | int, object]
 """A type in fastavro's parsed form; a root is marked as parsed."""
 BodyCheck: TypeAlias = Callable[[bytes, int], object]
-"""Called with a payload and the body's offset. Raises a DecodeError if the body must not be read, or could not be
-read."""
+"""A payload and the body's offset → a DecodeError if the body must not be read, or could not be read."""
 
 _PRIMITIVES: Final = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 
@@ -98,7 +97,6 @@ def fastavro_encoder(
 
 
 def trailing_bytes(left: int, size: int) -> TrailingBytesError:
-    """The error for a body with surplus bytes."""
     return TrailingBytesError(
         f"{left} of the body's {size} bytes are left over after the last field: the body was written under another "
         "schema, or is corrupt."

@@ -23,7 +23,6 @@ validator: None = None
 
 
 def check_schema(schema_text: str, references: tuple[str, ...] = ()) -> None:
-    """:raises SchemaError: if the text is not an Avro schema."""
     load(schema_text, references)
 
 
@@ -67,7 +66,6 @@ def columns_from_avro(text: str, *, names: NameRule = "upper", references: tuple
 
 
 def field_names(schema_text: str) -> tuple[str, ...]:
-    """The names of a record schema's own fields, in order."""
     try:
         schema: Json = json.loads(schema_text)
     except (ValueError, RecursionError) as error:
@@ -79,7 +77,6 @@ def field_names(schema_text: str) -> tuple[str, ...]:
 
 
 def has_hints(schema_text: str, references: tuple[str, ...] = ()) -> bool:
-    """True if a schema has aliases or defaults."""
     return any(
         (node.kind == "enum" and "default" in node.props)
         or any(part.aliases or part.default is not MISSING for part in node.fields)

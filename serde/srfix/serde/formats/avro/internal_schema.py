@@ -45,7 +45,6 @@ def key_full_name(source_name: str) -> str:
 
 
 def avro_fields(columns: Columns) -> dict[str, Column]:
-    """A mapping from Avro field names to columns: see `avro_names`."""
     return dict(zip(avro_names(column.name for column in columns), columns, strict=True))
 
 

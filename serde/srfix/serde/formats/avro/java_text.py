@@ -109,10 +109,8 @@ class _Writer:
         if kind in _PRIMITIVES:
             rest = dict(_other_properties(node))
             return {"type": kind, **rest} if rest else kind
-        if kind == "array":
-            return self._container(node, "items", space, out_space)
-        if kind == "map":
-            return self._container(node, "values", space, out_space)
+        if kind in ("array", "map"):
+            return self._container(node, "items" if kind == "array" else "values", space, out_space)
         if kind in ("record", "error", "enum", "fixed"):
             return self._named(node, kind, space, out_space)
         return self._use(kind, space, out_space)
@@ -134,7 +132,7 @@ class _Writer:
         for branch in written:
             if isinstance(branch, list):
                 raise SchemaError(f"Nested union: {java_json(written)}")
-            key = _branch_key(branch)
+            key = str(branch.get("name", branch["type"]) if isinstance(branch, dict) else branch)
             if key in seen:
                 raise SchemaError(f"Duplicate in union:{key}")
             seen.add(key)
@@ -175,8 +173,7 @@ class _Writer:
         else:
             written["fields"] = self._fields(node, short, own_space)
         written.update(_other_properties(node, reserved))
-        aliases = _aliases(node)
-        if aliases:
+        if aliases := _aliases(node):
             written["aliases"] = [_relative(full_name(alias, own_space), own_space) for alias in aliases]
         return written
 
@@ -212,11 +209,9 @@ class _Writer:
         if "default" in field:
             written["default"] = field["default"]
         order = field.get("order", "ascending")
-        order = order.lower() if isinstance(order, str) else order
-        if order != "ascending":
+        if (order := order.lower() if isinstance(order, str) else order) != "ascending":
             written["order"] = order
-        aliases = _aliases(field)
-        if aliases:
+        if aliases := _aliases(field):
             written["aliases"] = list(aliases)
         written.update(_other_properties(field, _RESERVED_IN_FIELD))
         return written
@@ -231,12 +226,6 @@ def _relative(full: str, space: str) -> str:
     """A relative name; the full one if the short one is an Avro type's (`Schema.Name.shouldWriteFull`, Avro 1.11.3)."""
     namespace, _, short = full.rpartition(".")
     return short if namespace == "" or (namespace == space and short not in _TYPES) else full
-
-
-def _branch_key(branch: Json) -> str:
-    if not isinstance(branch, dict):
-        return str(branch)
-    return str(branch.get("name", branch["type"]) if "name" in branch else branch["type"])
 
 
 def _other_properties(node: Mapping[str, Json], reserved: frozenset[str] = _RESERVED) -> Iterator[tuple[str, Json]]:

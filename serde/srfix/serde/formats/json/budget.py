@@ -34,7 +34,6 @@ class Budget(local):
         """True if something is counted: then `begin` must be called for each body."""
 
     def begin(self, size: int) -> None:
-        """Starts another body with this number of bytes."""
         self._size = size
         self._left = self._bounds.budget(size)
 

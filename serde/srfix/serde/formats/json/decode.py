@@ -132,7 +132,7 @@ class _StructReader:
     def read(self, value: object) -> Value:
         """The row of an object. A missing key counts as null. The type of a null is not checked."""
         if type(value) is not dict:
-            raise Misread.wrong_type(value, self._type)
+            raise Misread(value, self._type)
         keys = tuple(value)
         steps = self._plans.get(keys)
         if steps is None:
@@ -177,7 +177,7 @@ def _array_reader(type_: Array, exact: type | None, convert: Convert) -> Convert
 
     def read(value: object) -> Value:
         if type(value) is not list:
-            raise Misread.wrong_type(value, type_)
+            raise Misread(value, type_)
         items: list[Value] = value
         if exact is not None and as_they_are.issuperset(map(type, items)):
             return items.copy()  # one key may feed two columns
@@ -199,7 +199,7 @@ def _map_reader(type_: Map, exact: type | None, convert: Convert) -> Convert:
 
     def read(value: object) -> Value:
         if type(value) is not dict:
-            raise Misread.wrong_type(value, type_)
+            raise Misread(value, type_)
         values: Row = value
         if exact is not None and as_they_are.issuperset(map(type, values.values())):
             return values.copy()

@@ -54,7 +54,6 @@ class Description:
         """True for rows that count towards the budget."""
 
     def add(self, **read: object) -> int:
-        """Adds a type."""
         self._reads.append(read)
         return len(self._reads) - 1
 
@@ -111,7 +110,6 @@ class _Plain:
         return next((names.index(name) for name in matched), _NOTHING)
 
     def part(self, type_: ColumnType, *, is_repeated: bool) -> Part:
-        """A place for values of a column's type."""
         return {"read": self._read(type_, is_repeated=is_repeated), "takes_null": True}
 
     def struct(self, columns: Columns, *, is_repeated: bool, least: int) -> int:
@@ -152,12 +150,10 @@ class _Plain:
 
 
 def price(budget: Budget, columns: Sequence[object], *, is_repeated: bool) -> int:
-    """The cost of a row in the body's budget."""
     return budget.price_of_row(1 for _ in columns) if is_repeated else 0
 
 
 def number(becomes: object, *, bits: int = 64, of_text: bool = False, within_a_day: bool = False) -> Part:
-    """A whole number."""
     return {"kind": "number", "bits": bits, "of_text": of_text, "within_a_day": within_a_day, "becomes": becomes}
 
 

@@ -83,35 +83,20 @@ class Misread(Exception):
     """A value that does not feed its column. It never leaves the decoder, which adds the path."""
 
     def __init__(
-        self, value: object, type_: ColumnType, *, kind: type[CoercionError] | None, sentence: str = ""
+        self, value: object, type_: ColumnType, sentence: str = "", *, kind: type[CoercionError] = CoercionError
     ) -> None:
         super().__init__(sentence)
         self.value = value
         self.type = type_
-        self.kind = kind
-        """The error to raise; None for a node of the wrong type."""
         self.sentence = sentence
+        """What is wrong with a node of the right kind."""
+        self.kind = kind if sentence else None
+        """The error to raise; None for a node of the wrong kind."""
         self.path = ""
         """The path from here. Every container puts its own part before it."""
 
-    @classmethod
-    def wrong_type(cls, value: object, type_: ColumnType) -> Misread:
-        """A node of a kind that cannot feed the column's type."""
-        return cls(value, type_, kind=None)
-
-    @classmethod
-    def bad_value(cls, value: object, type_: ColumnType, sentence: str) -> Misread:
-        """A node of the right kind whose value does not fit."""
-        return cls(value, type_, kind=CoercionError, sentence=sentence)
-
-    @classmethod
-    def out_of_range(cls, value: object, type_: ColumnType, sentence: str) -> Misread:
-        """A value that is out of range."""
-        return cls(value, type_, kind=OutOfRangeError, sentence=sentence)
-
 
 def scalar_reader(type_: ScalarType | Decimal) -> Convert:
-    """The reader of values for a column without parts."""
     if isinstance(type_, Decimal):
         return _decimal_reader(type_)
     return _READERS[type_]
@@ -195,7 +180,7 @@ def _is_of_bmp(text: str) -> bool:
 def _boolean(value: object) -> Value:
     if type(value) is bool:
         return value
-    raise Misread.wrong_type(value, ScalarType.BOOLEAN)
+    raise Misread(value, ScalarType.BOOLEAN)
 
 
 def _integer(value: object) -> Value:
@@ -217,8 +202,8 @@ def _whole(value: object, type_: ScalarType, bits: int) -> int:
         if isinstance(value, int | decimal.Decimal) and not isinstance(value, bool):
             return integer_of_number(value, bits)
     except ValueError:
-        raise Misread.bad_value(value, type_, "is not a number that fits") from None
-    raise Misread.wrong_type(value, type_)
+        raise Misread(value, type_, "is not a number that fits") from None
+    raise Misread(value, type_)
 
 
 def _double(value: object) -> Value:
@@ -231,8 +216,8 @@ def _double(value: object) -> Value:
         try:
             return _double_of_text(value)
         except ValueError:
-            raise Misread.bad_value(value, ScalarType.DOUBLE, "is not a number") from None
-    raise Misread.wrong_type(value, ScalarType.DOUBLE)
+            raise Misread(value, ScalarType.DOUBLE, "is not a number") from None
+    raise Misread(value, ScalarType.DOUBLE)
 
 
 def _text(value: object) -> str:
@@ -249,12 +234,12 @@ def _text(value: object) -> str:
             try:
                 return compact_text(value)
             except TypeError:
-                raise Misread.wrong_type(value, ScalarType.STRING) from None
+                raise Misread(value, ScalarType.STRING) from None
         case list():
             return f"[{', '.join(['null' if item is None else _text(item) for item in value])}]"
         case _Missing():
             return ""  # MissingNode.asText
-    raise Misread.wrong_type(value, ScalarType.STRING)
+    raise Misread(value, ScalarType.STRING)
 
 
 def _date(value: object) -> Value:
@@ -262,13 +247,13 @@ def _date(value: object) -> Value:
     try:
         return datetime.date.fromordinal(EPOCH_DAY + days)
     except (ValueError, OverflowError):
-        raise Misread.out_of_range(value, ScalarType.DATE, _far(days, "day")) from None
+        raise Misread(value, ScalarType.DATE, _far(days, "day"), kind=OutOfRangeError) from None
 
 
 def _time(value: object) -> Value:
     milliseconds = _whole(value, ScalarType.TIME, _LONG_BITS)
     if not 0 <= milliseconds <= DAY_MS:
-        raise Misread.bad_value(
+        raise Misread(
             value,
             ScalarType.TIME,
             f"is {milliseconds}, not a number of milliseconds from 0 to 86400000 (times='integers' reads it as a "
@@ -276,8 +261,11 @@ def _time(value: object) -> Value:
         )
     if milliseconds == DAY_MS:
         # The engine accepts the end of the day. Python has no such time, and 00:00 would be another value.
-        raise Misread.out_of_range(
-            value, ScalarType.TIME, "is the end of the day, 24:00, which Python cannot hold (times='integers' can)"
+        raise Misread(
+            value,
+            ScalarType.TIME,
+            "is the end of the day, 24:00, which Python cannot hold (times='integers' can)",
+            kind=OutOfRangeError,
         )
     seconds, rest = divmod(milliseconds, 1000)
     minutes, second = divmod(seconds, 60)
@@ -291,7 +279,7 @@ def _timestamp(value: object) -> Value:
     try:
         return EPOCH + milliseconds * _MILLISECOND
     except OverflowError:
-        raise Misread.out_of_range(value, ScalarType.TIMESTAMP, _far(milliseconds, "time")) from None
+        raise Misread(value, ScalarType.TIMESTAMP, _far(milliseconds, "time"), kind=OutOfRangeError) from None
 
 
 def _far(number: int, what: str) -> str:
@@ -304,11 +292,11 @@ def _far(number: int, what: str) -> str:
 
 def _bytes(value: object) -> Value:
     if not isinstance(value, str):
-        raise Misread.wrong_type(value, ScalarType.BYTES)
+        raise Misread(value, ScalarType.BYTES)
     try:
         return base64_bytes(value)
     except ValueError:
-        raise Misread.bad_value(value, ScalarType.BYTES, "is not base64") from None
+        raise Misread(value, ScalarType.BYTES, "is not base64") from None
 
 
 def base64_bytes(text: str) -> bytes:
@@ -335,13 +323,13 @@ def _decimal_reader(type_: Decimal) -> Convert:
             try:
                 number = _decimal_of_text(value)
             except ValueError:
-                raise Misread.bad_value(value, type_, "is not a number") from None
+                raise Misread(value, type_, "is not a number") from None
         else:
-            raise Misread.wrong_type(value, type_)
+            raise Misread(value, type_)
         try:
             fitted = number.quantize(unit, None, exact)
         except NOT_FITTING:
-            raise Misread.out_of_range(value, type_, _why_not(number, fit)) from None
+            raise Misread(value, type_, _why_not(number, fit), kind=OutOfRangeError) from None
         return fitted if fitted else fitted.copy_abs()
 
     return convert

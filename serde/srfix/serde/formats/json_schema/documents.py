@@ -17,7 +17,6 @@ _SHOWN_CHARACTERS: Final = 60
 
 
 def parsed(text: str) -> Object:
-    """The JSON object of a schema text."""
     try:
         # orjson is not used, because a decimal's default must keep all its digits.
         document = json.loads(text, parse_float=Decimal)
@@ -31,7 +30,6 @@ def parsed(text: str) -> Object:
 
 
 def too_deep() -> SchemaError:
-    """The error for a schema that nests deeper than `MAX_DEPTH`."""
     return SchemaError(f"The schema nests deeper than {MAX_DEPTH} levels, references included.")
 
 
@@ -45,7 +43,6 @@ class Draft(Enum):
 
     @property
     def id_word(self) -> str:
-        """The keyword of a schema's own identifier."""
         return "id" if self is Draft.DRAFT_4 else "$id"
 
 
@@ -114,6 +111,5 @@ def pointed_at(document: Document, fragment: str) -> object:
 
 
 def shown(value: object) -> str:
-    """Describes a part of a schema for an error."""
     text = repr(value)
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"

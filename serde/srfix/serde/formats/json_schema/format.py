@@ -58,7 +58,6 @@ _LOGICAL: Final = (DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME)
 
 
 def check_schema(schema_text: str, references: tuple[str, ...] = ()) -> None:
-    """Raises an error unless jsonschema-rs can validate with the text."""
     validator(schema_text, references=references)
 
 
@@ -94,7 +93,6 @@ def has_hints(schema_text: str, references: tuple[str, ...] = ()) -> bool:
 
 
 def field_names(schema_text: str) -> tuple[str, ...]:
-    """The names of the properties; empty if the text has none."""
     try:
         document = json.loads(schema_text)
     except (ValueError, RecursionError):

@@ -37,7 +37,6 @@ class _Walk:
         self._add = description.add
 
     def part(self, value: Projected[JsonType], *, is_repeated: bool = False) -> NativePart:
-        """A place for values of the writer's type."""
         if isinstance(value.how, Refused):
             return {"read": self._add(kind="refused"), "takes_null": False}
         # A default that replaces null is rare.

@@ -29,7 +29,6 @@ class InexactError(Exception):
 
 
 def leaf(writer: ConnectSchema, scalar: Scalar, path: str) -> Read:
-    """The reader of a node of a type without parts for its column."""
     column = scalar.type
     convert = _convert(writer, column, path)
     coerce: Coerce | None

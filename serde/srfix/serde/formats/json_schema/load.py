@@ -185,7 +185,6 @@ class _Object:
 
     def __init__(self, loader: _Loader, schema: Object, document: Document, base: str, depth: int) -> None:
         self._loader = loader
-        self._schema = schema
         self._document = document
         self._draft = document.draft
         self._base = base
@@ -196,31 +195,23 @@ class _Object:
         self._object_words = _OBJECT_WORDS if is_old else (*_OBJECT_WORDS, "propertyNames")
 
     def node(self) -> Node:
-        if "$ref" in self._rest:
-            ref = self._rest.pop("$ref")
-            if not isinstance(ref, str):
-                raise SchemaError(f"A part of the schema refers to {shown(ref)}, which is not a text.")
-            nodes = [self._loader.reference(ref, self._document, self._base, self._depth)]
-            if self._draft is Draft.MODERN:
-                # Since 2019-09, keywords beside a reference count (`SchemaTranslator`).
-                nodes += self._extracted()
-        else:
-            nodes = self._extracted()
-        if not nodes:
-            node = Node(kind=NodeKind.EMPTY)
-        elif len(nodes) == 1:
-            node = nodes[0]
-        else:
-            node = Node(kind=NodeKind.ALL_OF, parts=_combined_first(nodes))
+        nodes: list[Node] = []
+        ref = self._rest.pop("$ref", MISSING)
+        if isinstance(ref, str):
+            nodes.append(self._loader.reference(ref, self._document, self._base, self._depth))
+        elif ref is not MISSING:
+            raise SchemaError(f"A part of the schema refers to {shown(ref)}, which is not a text.")
+        if ref is MISSING or self._draft is Draft.MODERN:
+            # Since 2019-09, keywords beside a reference count (`SchemaTranslator`).
+            nodes += self._extracted()
+        kind = NodeKind.ALL_OF if nodes else NodeKind.EMPTY
+        node = nodes[0] if len(nodes) == 1 else Node(kind=kind, parts=_combined_first(nodes))
         self._common(node)
         return node
 
-    def _consume(self, words: Sequence[str]) -> None:
-        for word in words:
-            self._rest.pop(word, None)
-
-    def _has_any(self, words: Sequence[str]) -> bool:
-        return any(word in self._rest for word in words)
+    def _takes(self, words: Sequence[str]) -> bool:
+        """Removes the words; False if there were none."""
+        return len([self._rest.pop(word) for word in words if word in self._rest]) > 0
 
     def _child(self, schema: object) -> Node:
         return self._loader.load(schema, self._document, self._base, self._depth + 1)
@@ -269,10 +260,10 @@ class _Object:
     def _of_type(self, word: object) -> Node:
         match word:
             case "string":
-                self._consume(_STRING_WORDS)
+                self._takes(_STRING_WORDS)
                 return Node(kind=NodeKind.STRING)
             case "integer" | "number":
-                self._consume(_NUMBER_WORDS)
+                self._takes(_NUMBER_WORDS)
                 return Node(kind=NodeKind.NUMBER, is_integer=word == "integer")
             case "boolean":
                 return Node(kind=NodeKind.BOOLEAN)
@@ -286,29 +277,25 @@ class _Object:
 
     def _sniffed(self) -> list[Node]:
         nodes: list[Node] = []
-        if self._has_any(self._array_words):
+        if not self._rest.keys().isdisjoint(self._array_words):
             nodes.append(self._array())
-        if self._has_any(self._object_words):
+        if not self._rest.keys().isdisjoint(self._object_words):
             nodes.append(self._object())
-        if self._has_any(_NUMBER_WORDS):
-            self._consume(_NUMBER_WORDS)
+        if self._takes(_NUMBER_WORDS):
             nodes.append(Node(kind=NodeKind.NUMBER))
         if self._draft is Draft.MODERN:
             self._rest.pop("format", None)  # SchemaTranslator leaves formats out
-        if self._has_any(_STRING_WORDS):
-            self._consume(_STRING_WORDS)
+        if self._takes(_STRING_WORDS):
             nodes.append(Node(kind=NodeKind.STRING))
-        if self._draft in (Draft.DRAFT_7, Draft.MODERN) and self._has_any(_CONDITIONAL_WORDS):
-            self._consume(_CONDITIONAL_WORDS)
+        if self._draft in (Draft.DRAFT_7, Draft.MODERN) and self._takes(_CONDITIONAL_WORDS):
             nodes.append(Node(kind=NodeKind.CONDITIONAL))
         return nodes
 
     def _array(self) -> Node:
         items = self._rest.get("items", MISSING)
-        self._consume(self._array_words)
-        if items is MISSING or isinstance(items, list):  # a list describes a tuple, so there is no schema of all items
-            return Node(kind=NodeKind.ARRAY)
-        if isinstance(items, bool) and self._draft is Draft.MODERN:
+        self._takes(self._array_words)
+        # A list describes a tuple, so there is no schema of all items.
+        if items is MISSING or isinstance(items, list) or (isinstance(items, bool) and self._draft is Draft.MODERN):
             return Node(kind=NodeKind.ARRAY)
         if isinstance(items, bool) and self._draft is Draft.DRAFT_4:
             raise SchemaError('A part of the schema has a boolean as "items", which draft 4 does not allow.')
@@ -318,7 +305,7 @@ class _Object:
         properties = self._rest.get("properties", {})
         additional = self._rest.get("additionalProperties")
         required = self._rest.get("required", [])
-        self._consume(self._object_words)
+        self._takes(self._object_words)
         if not isinstance(properties, dict):
             raise _misplaced("properties", properties, "an object")
         if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
@@ -341,7 +328,7 @@ class _Object:
         self._rest.pop(self._draft.id_word, None)
         title, description = self._text("title"), self._text("description")
         if self._draft in (Draft.DRAFT_7, Draft.MODERN):
-            self._consume(("readOnly", "writeOnly"))
+            self._takes(("readOnly", "writeOnly"))
         node.title, node.description = title, description
         node.default = self._rest.pop("default", MISSING)
         node.other = self._rest

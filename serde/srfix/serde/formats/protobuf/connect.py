@@ -89,6 +89,7 @@ _TYPES: Final = {
     18: ConnectType.INT64,
 }
 _NARROW: Final = {"int8": ConnectType.INT8, "int16": ConnectType.INT16}
+_TIMES: Final = {"google.type.Date": date, "google.type.TimeOfDay": time, "google.protobuf.Timestamp": timestamp}
 _NANOS: Final = {"google.type.TimeOfDay": "time-nanos", "google.protobuf.Timestamp": "timestamp-nanos"}
 _INT: Final = re.compile(r"[+-]?[0-9]{1,10}", re.ASCII)
 
@@ -173,12 +174,8 @@ class _Conversion:
             case "confluent.type.Decimal":
                 meta = self._compiled.meta(field)
                 return decimal(_number(meta.get("scale")) or 0, _number(meta.get("precision")), optional=True)
-            case "google.type.Date":
-                return date(optional=True)
-            case "google.type.TimeOfDay":
-                return time(optional=True)
-            case "google.protobuf.Timestamp":
-                return timestamp(optional=True)
+            case name if name in _TIMES:
+                return _TIMES[name](optional=True)
         return self.message(message)
 
 
@@ -198,7 +195,6 @@ class ProtoType(ConnectWriterType):
 
     @classmethod
     def of_message(cls, compiled: Compiled, message: Descriptor) -> ProtoType:
-        """A schema's message."""
         schema = connect_schema(compiled, message)
         if schema.type is ConnectType.STRUCT:
             return cls(schema, None, message)

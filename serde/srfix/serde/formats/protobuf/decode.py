@@ -59,7 +59,6 @@ _SAME: Final = {
 def column_reader(
     message: Descriptor, projection: Projection[ProtoType], case_rule: CaseRule
 ) -> Callable[[bytes], Value]:
-    """Makes the reader of a message's bodies that returns rows with the columns."""
     plan = _Plan(is_exact=reads_units(case_rule))
     read = plan.read(projection.root)
     if projection.unfed is not None:
@@ -164,7 +163,6 @@ class _Plan:
 
 
 def _named(names: dict[str, object], value: object) -> str:
-    """Gives a value a name that the expression can use."""
     name = f"v{len(names)}"
     names[name] = value
     return name

@@ -157,7 +157,6 @@ class Compiled:
 
 
 def message_of(field: FieldDescriptor) -> Descriptor:
-    """The message type of a field."""
     message = field.message_type
     assert message is not None
     return message
@@ -270,7 +269,6 @@ def _protoc(text: str, files: dict[str, str]) -> list[FileDescriptorProto]:
 
 
 def _compile(compiler: Any, includes: list[bytes]) -> list[bytes]:
-    """The Python modules that protoc generates."""
     with _PROTOC, warnings.catch_warnings():
         warnings.simplefilter("ignore", compiler.ProtocWarning)
         return [code for _, code in compiler.get_protos(_FILE.encode(), includes)]

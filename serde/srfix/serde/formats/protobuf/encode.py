@@ -75,7 +75,7 @@ def column_encoder(message: Descriptor, root: ProtoType, indexes: tuple[int, ...
     def bare(convert: Convert) -> Convert:
         def of(row: object) -> object:
             value = bare_value(convert(row), column.name)
-            return value if isinstance(root.schema.type, ConnectType) and root.holds is not None else {"value": value}
+            return value if root.holds is not None else {"value": value}
 
         return of
 
@@ -107,8 +107,10 @@ def _encoder(
             if check_kept is not None:
                 check_kept(fields, "")
             if nested:
-                _check_readable(body, read, NotReadError)
+                read(body)
             return b"".join((prefix, before, body))
+        except NotReadError as error:  # no reader takes what the runtime has written
+            raise _explained(message, row, check, RecursionError()) from error
         except (Misfit, TypeError, ValueError, RecursionError, NotWrittenError) as error:
             raise _explained(message, row, check, error) from error
 
@@ -125,17 +127,8 @@ def _may_nest(message: Descriptor, levels: int) -> bool:
 
 
 def _check_writable(fields: Mapping[str, object]) -> None:
-    """:raises RecursionError: if they nest so deep that the runtime would end the process."""
     if nests_deeper(fields, 2 * LEVELS):
-        raise RecursionError
-
-
-def _check_readable(body: bytes, read: Callable[[bytes], object], not_read: type[Exception]) -> None:
-    """:raises RecursionError: if no reader takes what the runtime writes."""
-    try:
-        read(body)
-    except not_read as error:
-        raise RecursionError from error
+        raise RecursionError  # the runtime would end the process
 
 
 def _explained(message: Descriptor, row: object, check: ValueCheck | None, error: Exception) -> EncodeError:

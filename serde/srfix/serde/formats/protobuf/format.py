@@ -37,7 +37,6 @@ _FIRST: Final = (0,)
 
 
 def check_schema(schema_text: str, references: tuple[str, ...] = ()) -> None:
-    """Raises an error unless protoc accepts the text."""
     compiled(schema_text, references)
 
 
@@ -73,7 +72,6 @@ def columns_from_protobuf(
 
 
 def has_hints(schema_text: str, references: tuple[str, ...] = ()) -> bool:
-    """False: a Protobuf reader has no schema of its own."""
     return False
 
 
@@ -95,7 +93,6 @@ def record_name(schema_text: str, references: tuple[str, ...] = ()) -> str | Non
 
 
 def projection(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = ()) -> Projection[ProtoType]:
-    """How bodies of the first message are read into columns."""
     return _projection(schema_text, spec, references, tuple(map(reference_name, references)), _FIRST)
 
 
@@ -107,7 +104,7 @@ def _projection(
     names: tuple[str | None, ...],
     indexes: tuple[int, ...],
 ) -> Projection[ProtoType]:
-    """:param names: the names of the references. The cache needs them, because references with equal texts are equal."""
+    """The names are in the key of the cache, because references with equal texts are equal."""
     schema = compiled(schema_text, references)
     return project(ProtoType.of_message(schema, schema.message(indexes)), spec)
 

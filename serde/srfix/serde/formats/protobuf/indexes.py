@@ -36,7 +36,6 @@ def read_indexes(payload: bytes, offset: int) -> tuple[tuple[int, ...], int]:
 
 
 def written_indexes(indexes: tuple[int, ...]) -> bytes:
-    """The bytes of the indexes in a payload."""
     if indexes == (0,):
         return FIRST
     return b"".join(_zigzag(number) for number in (len(indexes), *indexes))

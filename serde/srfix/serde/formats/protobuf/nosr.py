@@ -18,7 +18,6 @@ def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...]
 
 
 def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
-    """An encoder of the columns."""
     return framed.encoder(_text(spec), spec, framed=False)
 
 

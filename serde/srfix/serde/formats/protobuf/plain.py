@@ -129,7 +129,6 @@ def _part(message: Descriptor) -> tuple[list[tuple[str, list[str]]], list[tuple[
 
 
 def _held(field: FieldDescriptor) -> FieldDescriptor:
-    """The field, or the value's field of a map."""
     return message_of(field).fields_by_name["value"] if _is_map(field) else field
 
 

@@ -38,8 +38,7 @@ class _Recipe(NamedTuple):
     as_it_is: bool
     """True if there are no steps: the values are ready for the writer, if the narrow integers fit."""
     narrow: tuple[int, ...]
-    """Integers that must fit 32 bits, by their positions among the values. The other lists also have the schema's
-    names."""
+    """Integers that must fit 32 bits, by their positions. The other lists also have the schema's names."""
     nulls: Mapping[str, object]
     """Nulls in nullable unions, in the writer's form."""
     plain: tuple[tuple[str, int], ...]
@@ -94,11 +93,9 @@ class RecordCheck:
 
     @property
     def check(self) -> ValueCheck:
-        """The check's two ways."""
         return ValueCheck(fast=self.fast, careful=self.careful)
 
     def fast(self, row: object) -> object:
-        """See `ValueCheck.fast`."""
         if type(row) is not dict or len(row) != self._count:
             return self.careful(row)
         # Read only once, because another thread may change the way in the meantime.
@@ -163,7 +160,6 @@ class RecordCheck:
         return _Recipe(as_it_is, tuple(narrow), nulls, tuple(plain), tuple(tagged), tuple(checked))
 
     def careful(self, row: object) -> object:
-        """See `ValueCheck.careful`."""
         if not isinstance(row, Mapping):
             raise Misfit.needs("a mapping", row)
         bad: list[tuple[str, str]] = []
@@ -240,7 +236,6 @@ def _picker(names: list[str]) -> _Pick:
 
 
 def array_check(items: ValueCheck) -> ValueCheck:
-    """List → list."""
     check, tag = items.fast, items.tag
     exact = None if items.is_narrow else items.exact
 

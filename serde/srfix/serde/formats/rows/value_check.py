@@ -82,12 +82,10 @@ class ValueCheck:
 
 
 def checked_by(convert: Convert) -> ValueCheck:
-    """A check of which both ways are the same function."""
     return ValueCheck(fast=convert, careful=convert)
 
 
 def or_none(check: ValueCheck) -> ValueCheck:
-    """A check that also accepts None, which stays None."""
     made = check.within(lambda convert: lambda value: None if value is None else convert(value))
     return replace(made, exact=check.exact, is_narrow=check.is_narrow)
 
@@ -106,7 +104,6 @@ def check_json_columns(columns: Columns, *, wrapped: bool) -> None:
 
 
 def bare_value(row: object, name: str) -> object:
-    """The value of the only column."""
     value = row.get(name) if isinstance(row, Mapping) else None
     if value is None:
         why = (

@@ -61,43 +61,33 @@ class Costs:
 
     def least(self, node: AvroNode) -> int:
         """The minimal cost of a value of the type, with empty arrays and maps."""
-        cost = self._least.get(node)
-        if cost is not None:  # asked for each part of each body
-            return cost
+        cost = self._least.get(node)  # asked for each part of each body
+        return _settled(node, self._least, self._least_of) if cost is None else cost
 
-        def of(type_node: AvroNode) -> int:
-            least = self._least
-            if type_node.kind == "record":
-                return self._own_cost(type_node) + sum(least[part.node] for part in type_node.fields)
-            return self._own_cost(type_node) + min((least[branch] for branch in type_node.branches), default=0)
-
-        return _settled(node, self._least, of)
+    def _least_of(self, node: AvroNode) -> int:
+        least = self._least
+        fields = sum(least[part.node] for part in node.fields)
+        return self._own_cost(node) + fields + min((least[branch] for branch in node.branches), default=0)
 
     def of_item(self, container: AvroNode) -> int:
-        """The minimal cost of an item of an array, or of an entry of a map."""
         assert container.items is not None
         return self.least(container.items) + (_ENTRY if container.kind == "map" else 0)
 
     def item_width(self, container: AvroNode) -> int:
-        """The minimal number of bytes of an item or entry."""
         assert container.items is not None
         return self.width(container.items) + (1 if container.kind == "map" else 0)
 
     def width(self, node: AvroNode) -> int:
         """The minimal number of bytes of a value."""
-        width = self._widths.get(node)
-        if width is not None:  # asked for each part of each body
-            return width
+        width = self._widths.get(node)  # asked for each part of each body
+        return _settled(node, self._widths, self._width_of) if width is None else width
 
-        def of(type_node: AvroNode) -> int:
-            widths = self._widths
-            if type_node.kind == "record":
-                return sum(widths[part.node] for part in type_node.fields)
-            if type_node.kind == "union":
-                return 1 + min((widths[branch] for branch in type_node.branches), default=0)
-            return {"null": 0, "fixed": type_node.size, "float": 4, "double": 8}.get(type_node.kind, 1)
-
-        return _settled(node, self._widths, of)
+    def _width_of(self, node: AvroNode) -> int:
+        if node.kind == "record":
+            return sum(self._widths[part.node] for part in node.fields)
+        if node.kind == "union":
+            return 1 + min((self._widths[branch] for branch in node.branches), default=0)
+        return {"null": 0, "fixed": node.size, "float": 4, "double": 8}.get(node.kind, 1)
 
     def _own_cost(self, node: AvroNode) -> int:
         surplus = self._surplus.get(node, 0)
@@ -168,7 +158,6 @@ def _settled(node: AvroNode, numbers: dict[AvroNode, int], of: Callable[[AvroNod
 
 
 def _parts_first(root: AvroNode, exclusions: Container[AvroNode]) -> list[AvroNode]:
-    """The type and all types below it, without the excluded ones."""
     nodes: dict[AvroNode, None] = {}
     stack = [root]
     while stack:

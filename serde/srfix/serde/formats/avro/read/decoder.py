@@ -32,7 +32,6 @@ from srfix.serde.specs import ReadSpec
 
 @lru_cache(maxsize=256)
 def projection(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = ()) -> Projection[AvroType]:
-    """How bodies of a writer schema are read into columns, made once for all uses."""
     root = resolved_root(schema_text, references, spec.reader_schema, spec.case_rule, _names(spec))
     require_string_keys(spec.known_columns, "Avro")
     return project(AvroType(root), spec)
@@ -86,7 +85,6 @@ def _explaining(make: Callable[[], Decode]) -> BodyCheck:
 
 
 def as_written(root: AvroNode, times: Times) -> Decode:
-    """A decoder that gives the writer's records, without columns."""
     if times == "integers":
         root = with_plain_times(root)
     if root.kind == "bytes":

@@ -34,7 +34,6 @@ _EXACT: Final = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Em
 
 
 def unless_none(finish: Finish) -> Finish:
-    """Passes null through."""
     return lambda value: None if value is None else finish(value)
 
 
@@ -46,7 +45,6 @@ def null_as(default: Value, finish: Finish | None) -> Finish:
 
 
 def chain(first: Finish, then: Finish | None) -> Finish:
-    """Runs two steps in sequence."""
     return first if then is None else lambda value: then(first(value))
 
 
@@ -62,7 +60,6 @@ def check_int(path: str) -> Finish:
 
 
 def int_error(value: object, path: str) -> DecodeError:
-    """The error for an int of more than 32 bits."""
     return DecodeError(f"At {path or 'the root'}, the body has an int of {value}, which needs more than 32 bits.")
 
 
@@ -137,7 +134,6 @@ def decimal_of_bytes(scale: int, column: Decimal, path: str) -> Finish:
 
 
 def unscaled_decimal(scale: int) -> Finish:
-    """Unscaled bytes → a decimal of any size that converts quickly."""
     most_bytes = payload_bounds().decimal_bytes
 
     def finish(value: Read) -> Value:
@@ -149,12 +145,10 @@ def unscaled_decimal(scale: int) -> Finish:
 
 
 def each_item(finish: Finish) -> Finish:
-    """Applies a step to the items of an array."""
     return lambda values: [finish(value) for value in values]
 
 
 def each_value(finish: Finish) -> Finish:
-    """Applies a step to the values of a map."""
     return lambda values: {key: finish(value) for key, value in values.items()}
 
 

@@ -19,7 +19,7 @@ from srfix.serde.engine import Decode
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.avro.read.costs import Costs
 from srfix.serde.formats.avro.schema import TIMES, AvroNode, every_node
-from srfix.serde.formats.avro.write.defaults import default_body
+from srfix.serde.formats.avro.write.scalars import default_body
 from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.native import MOST_DIGITS, NotTakenError, kernel
 from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Projection, Refused, Scalar, Target
@@ -73,7 +73,6 @@ class Description:
         self._verbatim: dict[AvroNode, int] = {}
 
     def text(self, root: int) -> bytes:
-        """The whole text for the kernel's parser."""
         safe_bytes = self._costs.safe_bytes
         return json.dumps(
             {
@@ -100,7 +99,6 @@ class Description:
         return "one field feeds several columns" if is_apart else None
 
     def rows(self, projection: Projection[AvroType]) -> int:
-        """Describes the root as rows of columns."""
         if projection.unfed is not None:
             raise NotTakenError("no field feeds any column")
         root = self._value(projection.root)
@@ -111,7 +109,6 @@ class Description:
         return self._add(kind="record", columns=[projection.columns[0].name], fields=[field], absent=[])
 
     def as_written(self, node: AvroNode) -> int:
-        """Describes a value without columns."""
         if node in self._verbatim:
             return self._verbatim[node]
         self._verbatim[node] = number = self._add()
@@ -304,7 +301,6 @@ def _promoted(node: AvroNode, reader: AvroNode, scalar: Scalar) -> _Part:
 
 
 def becomes(scalar: Scalar) -> object:
-    """What a number becomes, in the kernel's words."""
     match scalar.coercion:
         case Coercion.SAME | Coercion.TEXT | Coercion.DATE:
             return scalar.coercion.value

@@ -108,7 +108,6 @@ class ReadStep:
     """True if nothing has checked yet that the int fits 32 bits; the caller does."""
 
     def whole(self, path: str) -> Finish | None:
-        """`finish`, and the check of an int."""
         return check_int(path) if self.is_int else self.finish
 
 

@@ -43,7 +43,7 @@ from srfix.serde.formats.avro.read.leaves import (
     leaf,
 )
 from srfix.serde.formats.avro.schema import AvroNode
-from srfix.serde.formats.avro.write.defaults import default_body
+from srfix.serde.formats.avro.write.scalars import default_body
 from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.interface import Value
 from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Projection, Refused, Scalar

@@ -20,9 +20,8 @@ from srfix.serde.formats.avro.connect import map_entry_types
 from srfix.serde.formats.avro.engine import ParsedSchema, WriteSchema, fastavro_encoder
 from srfix.serde.formats.avro.plain_times import with_plain_times
 from srfix.serde.formats.avro.schema import AvroNode, has_decimals, has_milliseconds, load
-from srfix.serde.formats.avro.write.defaults import tagged
 from srfix.serde.formats.avro.write.kernel import native_encoder
-from srfix.serde.formats.avro.write.scalars import WHOLE_MILLISECONDS, scalar
+from srfix.serde.formats.avro.write.scalars import WHOLE_MILLISECONDS, scalar, tagged
 from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
 from srfix.serde.formats.rows.value_check import MISSING, NULL, Convert, Misfit, ValueCheck, encode_error, nullable
@@ -42,8 +41,7 @@ from srfix.serde.projection.tree import (
 from srfix.serde.specs import WriteSpec
 
 _MOST_ZEROS: Final = 1_000
-"""The most zeros that a decimal's exponent may mean, if fastavro chooses a union's branch. This is far more than any
-type's digits."""
+"""The most zeros that a decimal's exponent may mean, if fastavro chooses a union's branch: far beyond any type's digits."""
 
 
 def written(root: AvroNode, column: ColumnType | None) -> Written[AvroType]:
@@ -156,8 +154,6 @@ def _unless_none(careful: Convert) -> Convert:
 
 
 def _encode_checked(root: AvroNode, schema: ParsedSchema | list[ParsedSchema], check: ValueCheck) -> Encode:
-    """An encoder for values that a check has prepared."""
-
     def explain(value: object) -> None:
         try:
             check.careful(value)

@@ -20,7 +20,7 @@ from srfix.serde.connect.columns import NO_PRECISION
 from srfix.serde.engine import Encode
 from srfix.serde.errors import CasingError
 from srfix.serde.formats.avro.schema import TIMES, AvroField, AvroNode
-from srfix.serde.formats.avro.write.defaults import body_of, tagged
+from srfix.serde.formats.avro.write.scalars import body_of, tagged
 from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.formats.rows.value_check import MISSING
 from srfix.serde.native import MOST_DIGITS, NotTakenError, kernel
@@ -167,7 +167,6 @@ class _Description:
                 raise NotTakenError
 
     def as_written(self, node: AvroNode) -> int:
-        """Describes a value of the schema, without columns."""
         if node not in self._as_written:
             # Stored before its parts are converted, because a recursive type refers to itself.
             self._as_written[node] = number = self.add()
@@ -263,7 +262,6 @@ def _field(value: int, *, key: str | None, missing: list[int] | None = None, nul
 
 
 def _body(node: AvroNode, constant: Constant | None, field: WriteField[AvroType]) -> list[int] | None:
-    """The bytes that are written for a constant."""
     value = tagged(constant, field.field)
     if value is MISSING:
         return None

@@ -1,6 +1,6 @@
 """The checks for Avro types without parts. They are strict, and never round: a time that is finer than its type is
 refused, or cut if the user wants that (`cut_times`). They give fastavro raw values, because it would build a string for
-every value to look up a logical type's converter.
+every value to look up a logical type's converter. Also defaults of schemas in the writer's form: tagged and raw.
 """
 
 from __future__ import annotations
@@ -8,15 +8,26 @@ from __future__ import annotations
 import datetime
 import decimal
 import uuid
-from typing import Final
+from collections.abc import Callable
+from dataclasses import replace
+from io import BytesIO
+from typing import Final, TypeAlias, cast
+
+import fastavro
 
 from srfix.serde.columns.times import Times
 from srfix.serde.connect.coercions import EPOCH, EPOCH_DAY, NOT_FITTING, decimal_fit
 from srfix.serde.connect.columns import NO_PRECISION
 from srfix.serde.connect.time_units import MICROS
-from srfix.serde.formats.avro.schema import TIMES, AvroNode
-from srfix.serde.formats.rows.value_check import Convert, Misfit, ValueCheck
+from srfix.serde.errors import SchemaError
+from srfix.serde.formats.avro.engine import WriteSchema
+from srfix.serde.formats.avro.schema import TIMES, AvroNode, describe
+from srfix.serde.formats.avro.writer_type import AvroType
+from srfix.serde.formats.rows.value_check import MISSING, NULL, Convert, Misfit, ValueCheck
 from srfix.serde.java_ints import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
+from srfix.serde.projection.tree import Constant, WriterField
+
+_Scalar: TypeAlias = Callable[[AvroNode, object], object]
 
 _SECOND: Final = datetime.timedelta(seconds=1)
 WHOLE_MILLISECONDS: Final = "whole milliseconds (cut_times=True cuts finer times)"
@@ -78,8 +89,6 @@ def _of_type(kind: type, what: str) -> Convert:
 
 
 def integer(low: int, high: int) -> Convert:
-    """Any integer from `low` to `high`."""
-
     def convert(value: object) -> object:
         if isinstance(value, int) and low <= value <= high and not isinstance(value, bool):
             return value
@@ -204,3 +213,74 @@ def _null(value: object) -> object:
     if value is None:
         return None
     raise Misfit.needs("None", value)
+
+
+def tagged(constant: Constant | None, field: WriterField[AvroType]) -> object:
+    """A field's constant; `MISSING` if there is none. Whether it fits is only known when a row needs it."""
+    return MISSING if constant is None else _written(field.type.node, constant.json, field.name, _as_it_is)
+
+
+def default_body(field: WriterField[AvroType]) -> bytes:
+    """A field's default as a body of its type, so that it is read like any value of a writer."""
+    return body_of(field.type.node, _written(field.type.node, field.default, field.name, _checked))
+
+
+def body_of(node: AvroNode, value: object) -> bytes:
+    body = BytesIO()
+    fastavro.schemaless_writer(body, cast("dict[object, object]", WriteSchema(is_free=False).root(node)), value)
+    return body.getvalue()
+
+
+def _written(node: AvroNode, json: object, name: str, of_scalar: _Scalar) -> object:
+    try:
+        return _of_json(node, json, of_scalar)
+    except (AttributeError, KeyError, Misfit, RecursionError, StopIteration, TypeError, ValueError) as error:
+        raise SchemaError(
+            f"The default of the field {name} does not fit its type {describe(node)}: {json!r}."
+        ) from error
+
+
+def _of_json(node: AvroNode, json: object, of_scalar: _Scalar) -> object:
+    match node.kind:
+        case "union" if json is None and (of_scalar is _as_it_is or AvroType(node).is_nullable):
+            return NULL
+        case "union":
+            # In the specification, a default belongs to the first branch. Schemas in registries also have null first
+            # with a default of another branch.
+            first = next(branch for branch in node.branches if branch.kind != "null")
+            return (first.name or first.kind, _of_json(first, json, of_scalar))
+        case "record":
+            return _record(node, cast("dict[str, object]", json), of_scalar)
+        case "array":
+            return [_of_json(cast("AvroNode", node.items), one, of_scalar) for one in cast("list[object]", json)]
+        case "map":
+            entries = cast("dict[str, object]", json).items()
+            return {key: _of_json(cast("AvroNode", node.items), one, of_scalar) for key, one in entries}
+        case "bytes" | "fixed":
+            return of_scalar(node, cast("str", json).encode("latin-1"))  # the specification's code points 0 to 255
+        case _:
+            return of_scalar(node, json)
+
+
+def _record(node: AvroNode, values: dict[str, object], of_scalar: _Scalar) -> dict[str, object]:
+    made: dict[str, object] = {}
+    for part in node.fields:
+        if part.name in values:
+            made[part.name] = _of_json(part.node, values[part.name], of_scalar)
+        elif part.default is not MISSING:
+            made[part.name] = _written(part.node, part.default, part.name, of_scalar)
+        elif part.node.kind == "union" and AvroType(part.node).is_nullable:
+            made[part.name] = NULL
+        else:
+            raise KeyError(part.name)
+    return made
+
+
+def _as_it_is(_: AvroNode, json: object) -> object:
+    return json
+
+
+def _checked(node: AvroNode, json: object) -> object:
+    if node.kind in ("float", "double") and isinstance(json, str):  # NaN and the infinities, which are not JSON numbers
+        json = float(json)
+    return scalar(replace(node, logical=None)).careful(json)

@@ -83,7 +83,6 @@ def _lacking(record: AvroType, columns: Columns) -> list[str]:
 
 
 def _written(writer: AvroType, column: ColumnType) -> Written[AvroType]:
-    """How the values of a column are written under a type."""
     return Written(writer=writer, column=column, how=_how(writer, column))
 
 
@@ -118,7 +117,6 @@ def _how(writer: AvroType, column: ColumnType) -> WriteHow[AvroType]:
 
 
 def _union(writer: AvroType, columns: Columns) -> WriteHow[AvroType]:
-    """A STRUCT of a union's branches."""
     members = writer.branches()
     branches = {branch.name: branch for branch in members}
     fields = avro_fields(columns)
