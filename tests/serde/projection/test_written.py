@@ -10,8 +10,8 @@ import pytest
 from srfix.serde import EncodeError, SchemaError, parse_columns
 from srfix.serde.columns.half import struct_of
 from srfix.serde.formats.avro.schema import load
-from srfix.serde.formats.avro.write.encoder import encoder, written
-from srfix.serde.formats.avro.write.under_existing import encoder_under
+from srfix.serde.formats.avro.write.encoder import encoder, encoder_under
+from srfix.serde.formats.avro.write.trees import written
 from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.projection.tree import Constant, Entries, Free, Items, WriteField, WriteFields, WriteScalar
 from srfix.serde.specs import WriteSpec

@@ -31,7 +31,7 @@ from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import DecodeError, EncodeError, SchemaError
 from srfix.serde.formats import avro
 from srfix.serde.formats.avro import AvroNode, ParsedSchema, analyse, every_node, fastavro_decoder, has_decimals, load
-from srfix.serde.formats.avro.plain_times import far_time_check
+from srfix.serde.formats.avro.engine import far_time_check
 from srfix.serde.formats.avro.read.body_walk import check_body, guard_of
 from srfix.serde.formats.avro.read.costs import CONTAINER, Costs, text_cost
 from srfix.serde.formats.avro.write.kernel import native_fastavro_encoder

@@ -17,6 +17,7 @@ import re
 import struct
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Final, TypeAlias
 
 _Quote: TypeAlias = Callable[[str], str]
@@ -136,14 +137,14 @@ class Raw:
 def compact_text(value: object) -> str:
     """`ObjectMapper.writeValueAsString` after `treeToValue`: an exact value, numbers in BigDecimal's form."""
     parts: list[str] = []
-    _write(value, parts, _quoted, _no_double)
+    _write(value, parts, partial(_quoted, _SPECIAL), _no_double)
     return "".join(parts)
 
 
 def compact_bytes(value: object) -> bytes:
     """The bytes of a value (`ObjectMapper.writeValueAsBytes`); a `Raw` is written as its text."""
     parts: list[str] = []
-    _write(value, parts, _quoted_in_bytes, _double)
+    _write(value, parts, partial(_quoted, _SPECIAL_IN_BYTES), _double)
     return "".join(parts).encode()
 
 
@@ -193,12 +194,8 @@ def _double(value: float) -> str:
     return text if text[-1].isdigit() else f'"{text}"'
 
 
-def _quoted(text: str) -> str:
-    return f'"{_SPECIAL.sub(_escape, text)}"'
-
-
-def _quoted_in_bytes(text: str) -> str:
-    return f'"{_SPECIAL_IN_BYTES.sub(_escape, text)}"'
+def _quoted(special: re.Pattern[str], text: str) -> str:
+    return f'"{special.sub(_escape, text)}"'
 
 
 def _escape(match: re.Match[str]) -> str:

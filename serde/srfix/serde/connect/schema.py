@@ -79,7 +79,6 @@ class ConnectSchema:
     name: str | None = None
     """The name of a STRUCT or of a logical type."""
     version: int | None = None
-    """The version of a named type."""
     optional: bool = False
     parameters: Mapping[str, str] = field(default_factory=lambda: _NO_PARAMETERS, hash=False)
     """Other properties, in the order in which they were set."""
@@ -87,9 +86,7 @@ class ConnectSchema:
     """The default value; None means no default, as in Connect."""
     doc: str | None = None
     fields: tuple[ConnectField, ...] = field(default=(), hash=False)
-    """The fields of a STRUCT, in order."""
     key_schema: ConnectSchema | None = field(default=None, hash=False)
-    """The schema of a MAP's keys."""
     value_schema: ConnectSchema | None = field(default=None, hash=False)
     """The schema of the values of a MAP or an ARRAY."""
 

@@ -35,7 +35,6 @@ from srfix.serde.connect.schema import DATE_NAME, TIME_NAME, TIMESTAMP_NAME, Con
 from srfix.serde.errors import IncompatibleTypeError, TimeUnitError
 
 MILLIS: Final = 1_000
-"""Milliseconds per second."""
 MICROS: Final = 1_000_000
 NANOS: Final = 1_000_000_000
 
@@ -141,23 +140,22 @@ def refusal_in_unit(
 ) -> IncompatibleTypeError | None:
     """Like `refusal`, but also checks the unit."""
     if unit is None and column is ScalarType.TIMESTAMP_NTZ and refusal(writer, column, path) is None:
-        return TimeUnitError(
-            f"The writer's type {writer.word} cannot be read as {column.value}, at {path or 'the root'}: its schema does not "
-            f"say that it is {_Counts.LOCAL.value} (local-timestamp-millis, -micros). Declare the column as "
-            f"{_number(writer)}.",
-            path=path,
-            writer_type=writer.word,
-            column_type=column.value,
-        )
+        why = f"its schema does not say that it is {_Counts.LOCAL.value} (local-timestamp-millis, -micros)"
+        return _unit_error(writer.word, column, path, why, _number(writer))
     if unit is None or not isinstance(column, ScalarType) or column not in _TAKES:
         return refusal(writer, column, path)
     if unit.counts is _TAKES[column]:
         return None
+    why, instead = f"it is {unit.counts.value}", _instead(writer, unit)
+    return _unit_error(f"{writer.word} ({unit.word})", column, path, why, instead)
+
+
+def _unit_error(writer: str, column: ScalarType, path: str, why: str, instead: str) -> TimeUnitError:
     return TimeUnitError(
-        f"The writer's type {writer.word} ({unit.word}) cannot be read as {column.value}, at {path or 'the root'}: it is "
-        f"{unit.counts.value}. Declare the column as {_instead(writer, unit)}.",
+        f"The writer's type {writer} cannot be read as {column.value}, at {path or 'the root'}: {why}. Declare the column as "
+        f"{instead}.",
         path=path,
-        writer_type=f"{writer.word} ({unit.word})",
+        writer_type=writer,
         column_type=column.value,
     )
 

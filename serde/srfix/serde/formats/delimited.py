@@ -216,12 +216,9 @@ def _error(misread: Misread, column: Column) -> DecodeError:
 def _reader(type_: ColumnType) -> Callable[[Any], Value]:
     """The reader of a text that is not empty. The reader of a number also takes the number that msgspec made of the text."""
     assert isinstance(type_, ScalarType | Decimal)
-    match type_:
-        case ScalarType.BOOLEAN:
-            return lambda text: is_same(text, "true")
-        case ScalarType.BYTES:
-            return _bytes
-    return scalar_reader(type_)
+    if type_ is ScalarType.BOOLEAN:
+        return lambda text: is_same(text, "true")
+    return _bytes if type_ is ScalarType.BYTES else scalar_reader(type_)
 
 
 def _bytes(text: str) -> Value:

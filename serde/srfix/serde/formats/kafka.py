@@ -39,7 +39,7 @@ _Write: TypeAlias = Callable[[object], bytes]
 
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
     column = _only(spec.columns)
-    name, read = column.name, _READ[column.type]  # type: ignore[index]  # _only has looked
+    name, (read, _, _) = column.name, _CODECS[column.type]
 
     def decode(payload: bytes, body_offset: int) -> Value:
         return {name: read(payload[body_offset:] if body_offset else payload)}
@@ -50,7 +50,7 @@ def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...]
 def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
     """The case rule matches the only column's key in a row. There are no times to cut."""
     column = _only(spec.columns)
-    name, (avro_type, write) = column.name, _WRITE[column.type]  # type: ignore[index]  # _only has looked
+    name, (_, avro_type, write) = column.name, _CODECS[column.type]
     record, check = RecordCheck(spec.case_rule), scalar(AvroNode(kind=avro_type))
     record.set_fields([FieldCheck(name=name, field=name, check=or_none(check), when_missing=None)])
 
@@ -75,7 +75,7 @@ def _only(columns: Columns | None) -> Column:
     if len(usable_columns(columns)) != 1:
         raise ColumnError(f"The KAFKA format only supports a single column. Got: {print_columns(columns)}.")
     (column,) = columns
-    if column.type not in _READ:
+    if column.type not in _CODECS:
         word = "DECIMAL" if isinstance(column.type, Decimal) else type_name(column.type)
         raise ColumnError(
             f"The KAFKA format does not support the type {word}, of column {column.name!r}; it has INTEGER, BIGINT, "
@@ -117,18 +117,11 @@ def _double_bytes(value: object) -> bytes:
 
 
 _DOUBLE: Final = struct.Struct(">d")
-_READ: Final[dict[ScalarType, _Read]] = {
-    ScalarType.INTEGER: _fixed(">i", "IntegerDeserializer"),
-    ScalarType.BIGINT: _fixed(">q", "LongDeserializer"),
-    ScalarType.DOUBLE: _fixed(">d", "DoubleDeserializer"),
-    ScalarType.STRING: _text,
-    ScalarType.BYTES: lambda body: body,
+_CODECS: Final[dict[object, tuple[_Read, str, _Write]]] = {
+    ScalarType.INTEGER: (_fixed(">i", "IntegerDeserializer"), "int", struct.Struct(">i").pack),
+    ScalarType.BIGINT: (_fixed(">q", "LongDeserializer"), "long", struct.Struct(">q").pack),
+    ScalarType.DOUBLE: (_fixed(">d", "DoubleDeserializer"), "double", _double_bytes),
+    ScalarType.STRING: (_text, "string", lambda value: str(value).encode()),
+    ScalarType.BYTES: (lambda body: body, "bytes", lambda value: bytes(value)),  # type: ignore[call-overload]  # checked
 }
-_WRITE: Final[dict[ScalarType, tuple[str, _Write]]] = {
-    ScalarType.INTEGER: ("int", struct.Struct(">i").pack),
-    ScalarType.BIGINT: ("long", struct.Struct(">q").pack),
-    ScalarType.DOUBLE: ("double", _double_bytes),
-    ScalarType.STRING: ("string", lambda value: str(value).encode()),
-    ScalarType.BYTES: ("bytes", lambda value: bytes(value)),  # type: ignore[call-overload]  # the check has looked
-}
-"""For a column, Avro's type that accepts the same values, and the function that writes them."""
+"""For a column, the reader, Avro's type that accepts the same values, and the writer."""

@@ -101,7 +101,6 @@ _TABLE: Final = {
 }
 _BY_SCHEMA_TYPE: Final = {row.schema_type: format_ for format_, row in _TABLE.items() if row.schema_type is not None}
 SCHEMA_FORMATS: Final = tuple(_BY_SCHEMA_TYPE.values())
-"""The formats that have schemas."""
 RESOLVING: Final = Format.AVRO
 """The format whose readers may have their own schema, with aliases and defaults (`serde.specs.ReaderSchema`)."""
 

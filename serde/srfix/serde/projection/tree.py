@@ -183,7 +183,6 @@ class ByKeys:
     """The keys of each document feed the columns, and the schema does not count."""
 
     expected: tuple[str, ...]
-    """The keys that the schema has."""
     holder: str
     """The holder of the keys, for an error."""
 
@@ -255,7 +254,6 @@ class Fields(Generic[W]):
     targets: tuple[Target[W], ...]
     """Which field feeds which column, in the order in which columns are filled."""
     absent: tuple[Absent[W], ...]
-    """The columns that no field feeds, in order."""
     is_choice: bool = False
     """True for the branches of a union that feed one column, which is the value (`WriterType.choices`)."""
 
@@ -299,7 +297,6 @@ class Written(Generic[W]):
     column: ColumnType | None
     """The column's type; None if values already have the schema's form."""
     how: WriteHow[W]
-    """The conversion of a value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

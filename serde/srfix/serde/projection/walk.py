@@ -13,36 +13,21 @@ from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Decima
 from srfix.serde.connect.coercions import coercion_of, incompatible, refusal_of_values
 from srfix.serde.connect.schema import TIME_NAME
 from srfix.serde.connect.time_units import MILLIS, TimeUnit, reads_units, refusal_in_unit
-from srfix.serde.projection.tree import (
-    Absent,
-    Entries,
-    Fields,
-    How,
-    Items,
-    Projected,
-    Projection,
-    Refused,
-    Scalar,
-    Target,
-    Unfed,
-    W,
-    WriterField,
-    has_rows_of_nulls,
-    unfed,
-)
+from srfix.serde.projection import tree
+from srfix.serde.projection.tree import W
 from srfix.serde.specs import ReadSpec
 
 _READER: Final = "the reader's schema"
 
 
-def project(writer: W, spec: ReadSpec) -> Projection[W]:
+def project(writer: W, spec: ReadSpec) -> tree.Projection[W]:
     """How bodies are read into a half's columns. With `times="integers"`, the tree has integer columns for times."""
     walk = _Walk(spec)
     columns = spec.known_columns
     shown = with_times(columns, spec.times)
     type_, declared = ((struct_of(half) if spec.wrapped else only_column(half).type) for half in (shown, columns))
     root = walk.value(writer, type_, "", declared)
-    return Projection(
+    return tree.Projection(
         columns=shown,
         is_wrapped=spec.wrapped,
         root=root,
@@ -50,14 +35,14 @@ def project(writer: W, spec: ReadSpec) -> Projection[W]:
     )
 
 
-def _unfed(root: Projected[W], absent: Sequence[str], spec: ReadSpec) -> Unfed | None:
-    if not isinstance(root.how, Fields) or has_rows_of_nulls(spec.case_rule, strict=spec.strict):
+def _unfed(root: tree.Projected[W], absent: Sequence[str], spec: ReadSpec) -> tree.Unfed | None:
+    if not isinstance(root.how, tree.Fields) or tree.has_rows_of_nulls(spec.case_rule, strict=spec.strict):
         return None
     columns = [column.name for column in root.how.columns]
     names = [part.column.name for part in root.how.absent if part.default is None]
     inside = [path for path in dict.fromkeys(absent) if path not in names]
     fields = [field.name for field in root.how.fields]
-    return unfed(columns, names, inside, fields, strict=spec.strict, what=root.writer.holder)
+    return tree.unfed(columns, names, inside, fields, strict=spec.strict, what=root.writer.holder)
 
 
 class _Walk:
@@ -67,30 +52,32 @@ class _Walk:
         self.absent: list[str] = []
         """The paths of unfed columns, and of unfed fields within columns."""
 
-    def value(self, writer: W, column: ColumnType, path: str, declared: ColumnType) -> Projected[W]:
+    def value(self, writer: W, column: ColumnType, path: str, declared: ColumnType) -> tree.Projected[W]:
         """`declared` is the column's type with its times, which decides what can feed it."""
         unit = writer.unit if self._reads_units else None
         how = self._how(writer, column, path, unit, declared)
-        default = None if isinstance(how, Refused) else writer.default
-        return Projected(writer=writer, column=column, path=path, unit=unit, default=default, how=how)
+        default = None if isinstance(how, tree.Refused) else writer.default
+        return tree.Projected(writer=writer, column=column, path=path, unit=unit, default=default, how=how)
 
-    def _how(self, writer: W, column: ColumnType, path: str, unit: TimeUnit | None, declared: ColumnType) -> How[W]:
+    def _how(
+        self, writer: W, column: ColumnType, path: str, unit: TimeUnit | None, declared: ColumnType
+    ) -> tree.How[W]:
         if choices := writer.choices:
             return self._choice(choices, column, path, declared)
         connect = writer.connect
         if connect is None:
-            return Refused(incompatible(writer.word, column, path))
+            return tree.Refused(incompatible(writer.word, column, path))
         refused = refusal_in_unit(connect, unit, declared, path)
         if refused is not None:
-            return Refused(refused)
+            return tree.Refused(refused)
         match column, declared:
             case Struct(fields), Struct(declared_fields):
                 return self._fields(writer, fields, path, declared_fields)
             case Array(items), Array(declared_items):
-                return Items(self.value(writer.items(), items, f"{path}->ARRAY", declared_items))
+                return tree.Items(self.value(writer.items(), items, f"{path}->ARRAY", declared_items))
             case Map(values, keys), Map(declared_values, declared_keys):
                 key, value = writer.entries(path)
-                return Entries(
+                return tree.Entries(
                     self.value(key, keys, f"{path}->MAP_KEY", declared_keys),
                     self.value(value, values, f"{path}->MAP_VAL", declared_values),
                 )
@@ -98,7 +85,7 @@ class _Walk:
                 # A time that stays the written number is only a number, so the range of a day is not checked.
                 is_left = column != declared or (self._spec.times == "integers" and writer.name == TIME_NAME)
                 name = None if is_left else writer.name
-                return Scalar(
+                return tree.Scalar(
                     type=column,
                     connect=connect,
                     name=name,
@@ -109,7 +96,7 @@ class _Walk:
             case _:
                 raise AssertionError("a column and its declaration have the same parts")
 
-    def _fields(self, writer: W, columns: Columns, path: str, declared: Columns) -> Fields[W]:
+    def _fields(self, writer: W, columns: Columns, path: str, declared: Columns) -> tree.Fields[W]:
         types = {column.name: column.type for column in declared}
         fields = writer.fields(path)
         placed = self._placed(writer, columns, fields, writer.holder, path)
@@ -120,28 +107,28 @@ class _Walk:
         defaults = self._defaults(writer, columns, filled, path, types)
         left = [column for column in columns if column.name not in filled]
         self.absent += [f"{path}->{one.name}".removeprefix("->") for one in left if one.name not in defaults]
-        absent = tuple(Absent(column=column, default=defaults.get(column.name)) for column in left)
-        return Fields(columns=columns, fields=fields, targets=targets, absent=absent)
+        absent = tuple(tree.Absent(column=column, default=defaults.get(column.name)) for column in left)
+        return tree.Fields(columns=columns, fields=fields, targets=targets, absent=absent)
 
     def _choice(
-        self, choices: Sequence[WriterField[W]], column: ColumnType, path: str, declared: ColumnType
-    ) -> Fields[W]:
+        self, choices: Sequence[tree.WriterField[W]], column: ColumnType, path: str, declared: ColumnType
+    ) -> tree.Fields[W]:
         only = Column("value", column)
         targets = tuple(
-            Target(field=field, column=only, counts=True, value=self.value(field.type, column, path, declared))
+            tree.Target(field=field, column=only, counts=True, value=self.value(field.type, column, path, declared))
             for field in choices
         )
-        return Fields(columns=(only,), fields=choices, targets=targets, absent=(), is_choice=True)
+        return tree.Fields(columns=(only,), fields=choices, targets=targets, absent=(), is_choice=True)
 
     def target(
-        self, field: WriterField[W], column: Column, path: str, declared: ColumnType, *, counts: bool
-    ) -> Target[W]:
+        self, field: tree.WriterField[W], column: Column, path: str, declared: ColumnType, *, counts: bool
+    ) -> tree.Target[W]:
         value = self.value(field.type, column.type, f"{path}->{column.name}", declared)
-        return Target(field=field, column=column, counts=counts, value=value)
+        return tree.Target(field=field, column=column, counts=counts, value=value)
 
     def _defaults(
         self, writer: W, columns: Columns, filled: Collection[str], path: str, types: Mapping[str, ColumnType]
-    ) -> dict[str, Target[W]]:
+    ) -> dict[str, tree.Target[W]]:
         """The reader's defaults for columns that the writer does not feed."""
         if not writer.defaults:
             return {}
@@ -155,8 +142,8 @@ class _Walk:
         }
 
     def _placed(
-        self, writer: W, columns: Columns, fields: Sequence[WriterField[W]], holder: str, path: str
-    ) -> list[tuple[WriterField[W], Column, bool]]:
+        self, writer: W, columns: Columns, fields: Sequence[tree.WriterField[W]], holder: str, path: str
+    ) -> list[tuple[tree.WriterField[W], Column, bool]]:
         """Which field feeds which column, in the order of filling, and whether it is the column's last one."""
         by_name = writer.by_name(columns)
         by_field = {field.name: field for field in fields}

@@ -1,11 +1,11 @@
-"""Avro schema text as Java writes it: `Schema.toString()`, which Confluent's `AvroSchema.canonicalString` is.
+"""Avro schema text as Java writes it: `Schema.toString()`, which Confluent's `AvroSchema.canonicalString` is. Java's
+readers look up a schema's version with this text, and Confluent's registry compares and returns it. No Python library
+writes it: Avro's parsing canonical form drops docs, aliases, defaults and custom attributes, which are part of a
+schema's identity.
 
 Attributes have a fixed order, names are relative to the enclosing namespace, empty attributes are left out, an object
-that holds only a primitive type becomes the type's name, and everything else is kept. Java's readers look up a schema's
-version with this text, whatever text the registry sent, and Confluent's registry compares and returns this text. No
-Python library writes it: Avro's parsing canonical form drops docs, aliases, defaults and custom attributes, which are
-part of a schema's identity in a registry. This module also checks texts like Java's parser of Avro 1.11 (names in any
-script; default values are not checked).
+that holds only a primitive type becomes the type's name. Texts are checked like by Java's parser of Avro 1.11 (names in
+any script; default values are not checked).
 """
 
 from __future__ import annotations

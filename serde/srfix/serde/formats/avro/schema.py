@@ -68,9 +68,7 @@ class AvroNode:
     precision: int = 0
     """The precision of a decimal; 0 if the schema gives none."""
     scale: int = 0
-    """The scale of a decimal."""
     size: int = 0
-    """The number of bytes of a fixed."""
     aliases: tuple[str, ...] = ()
     """The earlier names of a record, enum or fixed, or its names in other schemas."""
     symbols: tuple[str, ...] = ()
@@ -82,11 +80,9 @@ class AvroNode:
     items: AvroNode | None = None
     """The items of an array, or the values of a map."""
     branches: tuple[AvroNode, ...] = ()
-    """The branches of a union."""
     wraps_single_type: bool = False
     """Whether a single type in a union also counts as one of several."""
     doc: str | None = None
-    """The documentation of a record, enum or fixed."""
     props: Mapping[str, object] = field(default_factory=dict)
     """The properties that are not Avro's own: connect.*, logicalType, scale, precision, an enum's default."""
     read_as: AvroNode | None = None
@@ -260,8 +256,9 @@ def _set_logical(node: AvroNode, schema: dict[str, object]) -> None:
 
 def whole(value: object) -> int | None:
     """`Number.intValue` of a JSON number; None for anything else."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return int(value) if is_number and (isinstance(value, int) or math.isfinite(value)) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if isinstance(value, int) or math.isfinite(value) else None
 
 
 _IGNORED: Final = "srfix.ignored"
@@ -345,7 +342,6 @@ class Analysis:
     has_blocks: bool
     """True if there are arrays or maps: the body then says how many items follow."""
     node_count: int
-    """The number of types in the graph."""
 
 
 def analyse(root: AvroNode) -> Analysis:

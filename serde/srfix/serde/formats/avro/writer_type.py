@@ -39,7 +39,6 @@ class AvroType:
         branch = nullable_branch(node)
         self._is_field = is_field
         self.node = node
-        """The type in the schema."""
         self.value, self.is_nullable = (node, _has_null(node)) if branch is None else branch
         """The type beside null; the union, if there are several types."""
         self.is_union = self.value.kind == "union"

@@ -14,7 +14,7 @@ from srfix.serde.engine import Decode
 from srfix.serde.errors import DecodeError, IncompatibleTypeError, PayloadBoundError
 from srfix.serde.formats.json.budget import Budget, Shapes
 from srfix.serde.formats.json.kernel import native_column_decoder
-from srfix.serde.formats.json.parse import parse, parse_exact, parse_from
+from srfix.serde.formats.json.parse import parse, parse_exact
 from srfix.serde.formats.json.scalars import MISSING, Convert, Misread, exact_type, scalar_reader
 from srfix.serde.formats.rows.value_check import check_json_columns
 from srfix.serde.interface import Row, Value
@@ -27,13 +27,21 @@ _Step: TypeAlias = tuple[str, str, type | None, Convert]
 _NONE_TYPE: Final = type(None)
 _WHITE_SPACE: Final = b" \t\r\n"
 _ROOT: Final = "$"
+_NODES: Final[dict[type, str]] = {
+    _NONE_TYPE: "NullNode",
+    bool: "BooleanNode",
+    decimal.Decimal: "DecimalNode",
+    str: "TextNode",
+    list: "ArrayNode",
+    dict: "ObjectNode",
+}
 HAS_LOCAL_TIMES: Final = False
 
 
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
     """With columns, a body `null` is None, or an un-wrapped column's null. Without, fractions are floats."""
     if spec.columns is None:
-        return parse_from  # type: ignore[return-value]  # no Decimals here
+        return parse  # type: ignore[return-value]  # no Decimals here
     check_json_columns(spec.columns, wrapped=spec.wrapped)
     return column_decoder(spec)
 
@@ -234,23 +242,10 @@ def _error(misread: Misread) -> DecodeError:
 
 def node_class(value: object) -> str:
     """Jackson's node class for a value that was parsed exactly."""
-    match value:
-        case None:
-            return "NullNode"
-        case bool():
-            return "BooleanNode"
-        case int():
-            size = value.bit_length() if value >= 0 else (~value).bit_length()
-            return "IntNode" if size < 32 else "LongNode" if size < 64 else "BigIntegerNode"
-        case decimal.Decimal():
-            return "DecimalNode"
-        case str():
-            return "TextNode"
-        case list():
-            return "ArrayNode"
-        case dict():
-            return "ObjectNode"
-    return "MissingNode"
+    if type(value) is int:
+        size = value.bit_length() if value >= 0 else (~value).bit_length()
+        return "IntNode" if size < 32 else "LongNode" if size < 64 else "BigIntegerNode"
+    return _NODES.get(type(value), "MissingNode")
 
 
 def required_type(type_: ColumnType) -> str:

@@ -57,16 +57,8 @@ _FAILURES: Final = (ValueError, ArithmeticError, RecursionError)
 _BYTE_ORDER_MARKS: Final = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def parse(body: bytes) -> JsonValue:
+def parse(payload: bytes, body_offset: int = 0) -> JsonValue:
     """The value; fractions are doubles."""
-    try:
-        return _quick(body)
-    except _FAILURES as error:
-        return _again(body, _quick, error)
-
-
-def parse_from(payload: bytes, body_offset: int) -> JsonValue:
-    """Like `parse`, but from an offset. Calling it would take as long as parsing a small body."""
     body = payload[body_offset:] if body_offset else payload
     try:
         return _quick(body)

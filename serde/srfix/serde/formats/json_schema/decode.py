@@ -197,16 +197,13 @@ def _with_null(value: Projected[JsonType], read: Read, budget: Budget) -> Read:
     default = value.default
     if default is not None:
         price = budget.price(cost_of_default(default))
-        if price:
 
-            def read_or_default(node: object) -> Value:
-                if node is not None:
-                    return read(node)
+        def read_or_default(node: object) -> Value:
+            if node is None and price:
                 budget.spend(price)
-                return read(default)
+            return read(default if node is None else node)
 
-            return read_or_default
-        return lambda node: read(default if node is None else node)
+        return read_or_default
     if value.writer.is_nullable:
         return lambda node: None if node is None else read(node)
 

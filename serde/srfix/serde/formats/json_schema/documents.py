@@ -12,7 +12,6 @@ from srfix.serde.bounds import JSON_SCHEMA_LEVELS as MAX_DEPTH
 from srfix.serde.errors import SchemaError
 
 Object: TypeAlias = "dict[str, object]"
-"""A JSON object."""
 _SHOWN_CHARACTERS: Final = 60
 
 
@@ -58,12 +57,8 @@ _META_SCHEMAS = (
 
 def _draft(document: Object) -> Draft:
     named = document.get("$schema")
-    if isinstance(named, str):
-        _, _, rest = named.partition("://")
-        for start, draft in _META_SCHEMAS:
-            if rest.startswith(start):
-                return draft
-    return Draft.DRAFT_7
+    rest = named.partition("://")[2] if isinstance(named, str) else ""
+    return next((draft for start, draft in _META_SCHEMAS if rest.startswith(start)), Draft.DRAFT_7)
 
 
 class Document:

@@ -1,16 +1,11 @@
-"""JSON under a registered JSON Schema, like ksqlDB's JSON_SR.
+"""JSON under a registered JSON Schema, like ksqlDB's JSON_SR, through Connect, like the registry's own converter
+(`JsonSchemaConverter`, with `decimal.format=NUMERIC`).
 
-ksqlDB goes through Connect, like the registry's own converter (`JsonSchemaConverter`, with `decimal.format=NUMERIC`).
-So a schema is first converted to Connect's (`json_schema.connect`), and the rules for reading and writing work on that.
-
-Under an existing schema (`encoder_under`: `ConnectSRSchemaDataTranslator`, then `JsonSchemaData.fromConnectData`):
-columns and properties are matched by their exact names, and must have the same Connect type. For a null in the row, the
-property's default is written, otherwise null if the schema allows it; otherwise the row is refused. A property without
-a column gets its default, or null if the schema allows it; otherwise it is left out. If the schema requires such a
-property, nothing can be written under the schema.
-
-ksqlDB refuses a STRUCT if its schema differs from its own in any detail; here its fields are matched like those of the
-row.
+Under an existing schema (`encoder_under`: `ConnectSRSchemaDataTranslator`, then `JsonSchemaData.fromConnectData`)
+columns and properties have the same names and Connect types. For a null, the property's default is written, otherwise
+null if the schema allows it; otherwise the row is refused. So is a property without a column, but without a default it
+may be left out, unless the schema requires it. ksqlDB refuses a STRUCT if its schema differs in any detail; here its
+fields are matched like a row's.
 """
 
 from __future__ import annotations
@@ -233,17 +228,14 @@ def _with_null(schema: ConnectSchema, column: ColumnType, path: str, spec: Write
     check = _value(schema, column, path, spec)
     default, nullable = schema.default, schema.optional
 
-    def of(convert: Convert) -> Convert:
-        def converted(value: object) -> object:
-            if value is not None:
-                return convert(value)
-            if default is None and not nullable:
-                raise Misfit([("", "is null; the schema neither allows null nor has a default")])
-            return default
+    def converted(convert: Convert, value: object) -> object:
+        if value is not None:
+            return convert(value)
+        if default is None and not nullable:
+            raise Misfit([("", "is null; the schema neither allows null nor has a default")])
+        return default
 
-        return converted
-
-    return check.within(of)
+    return check.within(converted)
 
 
 def _struct(schema: ConnectSchema, column: Struct, path: str, spec: WriteSpec) -> ValueCheck:
@@ -273,24 +265,21 @@ def _struct(schema: ConnectSchema, column: Struct, path: str, spec: WriteSpec) -
             )
     order = tuple(name for name in fields if name in types or name in defaults)
 
-    def of(convert: Convert) -> Convert:
-        def converted(row: object) -> object:
-            values = convert(row)
-            assert isinstance(values, dict)
-            written: dict[str, object] = {}
-            for name in order:
-                if name in values and values[name] is not None:
-                    written[name] = values[name]
-                elif name in types:
-                    # A missing column counts as null: its default is written, or the row is refused.
-                    try:
-                        written[name] = checks[name].fast(None)
-                    except Misfit as misfit:
-                        raise Misfit(misfit.under(f"->{name}")) from None
-                else:
-                    written[name] = defaults[name]
-            return written
+    def converted(convert: Convert, row: object) -> object:
+        values = convert(row)
+        assert isinstance(values, dict)
+        written: dict[str, object] = {}
+        for name in order:
+            if name in values and values[name] is not None:
+                written[name] = values[name]
+            elif name in types:
+                # A missing column counts as null: its default is written, or the row is refused.
+                try:
+                    written[name] = checks[name].fast(None)
+                except Misfit as misfit:
+                    raise Misfit(misfit.under(f"->{name}")) from None
+            else:
+                written[name] = defaults[name]
+        return written
 
-        return converted
-
-    return record.check.within(of)
+    return record.check.within(converted)

@@ -173,9 +173,7 @@ _NODES: Final = {
     list: "an array",
     str: "a string",
     bool: "a boolean",
-    int: "a number",
-    float: "a number",
-    decimal.Decimal: "a number",
+    **dict.fromkeys((int, float, decimal.Decimal), "a number"),
     type(None): "null",
 }
 

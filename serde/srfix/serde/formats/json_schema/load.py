@@ -23,7 +23,6 @@ from srfix.serde.formats.json_schema.text import hash_map_order
 from srfix.serde.schemas.references import reference_name
 
 MISSING: Final = object()
-"""No default."""
 
 
 class NodeKind(Enum):
@@ -67,13 +66,11 @@ class Node:
     is_integer: bool = False
     """For a NUMBER: True if the type is "integer"."""
     values: Sequence[object] = ()
-    """For an ENUM: its values."""
     parts: Sequence[Node] = ()
     """For a combination: its parts, with inner combinations first."""
     properties: Mapping[str, Node] = field(default_factory=dict)
     """For an OBJECT: its properties, in the order of Everit's HashMap."""
     required: frozenset[str] = frozenset()
-    """For an OBJECT: its required properties."""
     additional: Node | None = None
     """For an OBJECT: the schema of its additional properties, if there is one."""
     items: Node | None = None

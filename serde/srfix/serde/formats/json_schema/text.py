@@ -25,12 +25,8 @@ _LEAST_FOR_TREES = 64
 _Json: TypeAlias = "str | int | list[_Json] | dict[str, _Json]"
 _NULL: Final[_Json] = {"type": "null"}
 _WORDS: Final[dict[ConnectType, str]] = {
-    ConnectType.INT8: "integer",
-    ConnectType.INT16: "integer",
-    ConnectType.INT32: "integer",
-    ConnectType.INT64: "integer",
-    ConnectType.FLOAT32: "number",
-    ConnectType.FLOAT64: "number",
+    **dict.fromkeys((ConnectType.INT8, ConnectType.INT16, ConnectType.INT32, ConnectType.INT64), "integer"),
+    **dict.fromkeys((ConnectType.FLOAT32, ConnectType.FLOAT64), "number"),
     ConnectType.BOOLEAN: "boolean",
     ConnectType.STRING: "string",
 }

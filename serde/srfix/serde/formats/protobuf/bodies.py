@@ -11,6 +11,7 @@ repeated messages are checked, and only bodies that are long enough to exceed th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from srfix.serde.bounds import payload_bounds
@@ -124,16 +125,10 @@ def _room_check(message: Descriptor) -> Callable[[bytes], None] | None:
         return None
     longest = bounds.values * _VALUE / spare
 
-    parts: dict[str, dict[int, tuple[int, Descriptor]]] = {}
-
+    @cache
     def parts_of(message: Descriptor) -> dict[int, tuple[int, Descriptor]]:
-        known = parts.get(message.full_name)
-        if known is None:
-            messages = ((field.number, field.message_type) for field in message.fields)
-            known = parts[message.full_name] = {
-                number: (_room(part), part) for number, part in messages if part is not None
-            }
-        return known
+        messages = ((field.number, field.message_type) for field in message.fields)
+        return {number: (_room(part), part) for number, part in messages if part is not None}
 
     def measured(fields: Any, of: Descriptor, left: float, level: int) -> float:
         if level > LEVELS:

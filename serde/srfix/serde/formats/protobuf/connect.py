@@ -51,19 +51,9 @@ if TYPE_CHECKING:
 
 UNION_NAME: Final = "io.confluent.connect.protobuf.Union"
 """The prefix of the name of a oneof's STRUCT (`ProtobufData.PROTOBUF_TYPE_UNION`)."""
-_WRAPPED: Final = {
-    "Double": ConnectType.FLOAT64,
-    "Float": ConnectType.FLOAT32,
-    "Int64": ConnectType.INT64,
-    "UInt64": ConnectType.INT64,
-    "Int32": ConnectType.INT32,
-    "UInt32": ConnectType.INT64,
-    "Bool": ConnectType.BOOLEAN,
-    "String": ConnectType.STRING,
-    "Bytes": ConnectType.BYTES,
-}
-WRAPPERS: Final = {f"google.protobuf.{name}Value": type_ for name, type_ in _WRAPPED.items()}
-"""Messages of `google/protobuf/wrappers.proto` → the Connect type of their `value`."""
+_WRAPPED: Final = ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
+_WRAPPERS: Final = frozenset(f"google.protobuf.{name}Value" for name in _WRAPPED)
+"""The messages of `google/protobuf/wrappers.proto`."""
 # The values of FieldDescriptor.TYPE_*, copied so that this module does not load the runtime.
 _MESSAGE: Final = 11
 ENUM: Final = 14
@@ -73,20 +63,11 @@ UNSIGNED_64: Final = (4, 6)
 _TYPES: Final = {
     1: ConnectType.FLOAT64,
     2: ConnectType.FLOAT32,
-    3: ConnectType.INT64,
-    4: ConnectType.INT64,
-    5: ConnectType.INT32,
-    6: ConnectType.INT64,
-    7: ConnectType.INT64,
     8: ConnectType.BOOLEAN,
-    STRING: ConnectType.STRING,
     12: ConnectType.BYTES,
-    13: ConnectType.INT64,
-    ENUM: ConnectType.STRING,
-    15: ConnectType.INT32,
-    16: ConnectType.INT64,
-    17: ConnectType.INT32,
-    18: ConnectType.INT64,
+    **dict.fromkeys((STRING, ENUM), ConnectType.STRING),
+    **dict.fromkeys((5, 15, 17), ConnectType.INT32),
+    **dict.fromkeys((3, 4, 6, 7, 13, 16, 18), ConnectType.INT64),
 }
 _NARROW: Final = {"int8": ConnectType.INT8, "int16": ConnectType.INT16}
 _TIMES: Final = {"google.type.Date": date, "google.type.TimeOfDay": time, "google.protobuf.Timestamp": timestamp}
@@ -138,8 +119,8 @@ class _Conversion:
         self._messages: dict[str, ConnectSchema] = {}
 
     def message(self, message: Descriptor) -> ConnectSchema:
-        if message.full_name in WRAPPERS:
-            return primitive(WRAPPERS[message.full_name], optional=True)
+        if message.full_name in _WRAPPERS:
+            return primitive(_TYPES[message.fields[0].type], optional=True)
         schema = self._messages.get(message.full_name)
         if schema is None:
             schema = ConnectSchema(type=ConnectType.STRUCT, name=message.full_name, optional=True)

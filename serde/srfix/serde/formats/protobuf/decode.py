@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor, FileDescriptor
 
 EMPTY_COST: Final = cost_of_default([])
-"""The cost of an empty ARRAY or MAP."""
 _SAME: Final = {
     (ConnectType.BOOLEAN, ScalarType.BOOLEAN),
     (ConnectType.INT32, ScalarType.INTEGER),

@@ -1,19 +1,17 @@
 """Rows → messages under a schema: the columns' own schema, or an existing one (`ProtobufSRSchemaDataTranslator`, then
 `ProtobufData.fromConnectData`).
 
-A column is written to the field with exactly its name, and this field must have the column's Connect type. A null is not
-written, so a field without presence is read as its default, 0 or empty. ksqlDB reads it in the same way;
-`nullable_representation` changes this. A null in an ARRAY is refused, as in Java. A STRUCT for a oneof must have exactly one
-field that is not null, and this field is written.
-
-`google.type.TimeOfDay` and `google.protobuf.Timestamp` hold nanoseconds, so no time is too fine for them; ksqlDB writes only
-milliseconds.
+A column is written to the field with exactly its name, which must have its Connect type. A null is not written, so a
+field without presence is read as its default, 0 or empty, also by ksqlDB (but see `nullable_representation`). A null in
+an ARRAY is refused, as in Java. A STRUCT for a oneof must have exactly one field that is not null. Times keep their
+nanoseconds; ksqlDB writes only milliseconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from srfix.serde.columns.types import Array, Column, ColumnType, Decimal, Map, Struct, type_name
@@ -72,12 +70,9 @@ def column_encoder(message: Descriptor, root: ProtoType, indexes: tuple[int, ...
     value = plan.value(root, column.type, "")
     record.set_fields([FieldCheck(name=column.name, field=column.name, check=or_none(value), when_missing=None)])
 
-    def bare(convert: Convert) -> Convert:
-        def of(row: object) -> object:
-            value = bare_value(convert(row), column.name)
-            return value if root.holds is not None else {"value": value}
-
-        return of
+    def bare(convert: Convert, row: object) -> object:
+        value = bare_value(convert(row), column.name)
+        return value if root.holds is not None else {"value": value}
 
     check = record.check.within(bare)
     return _encoder(message, indexes, check.fast, check)
@@ -192,7 +187,7 @@ class _Plan:
         check = self.value(writer, column, path)
         if isinstance(column, Struct | Array | Map) or not is_held(writer):
             return check
-        return check.within(lambda convert: lambda value: {"value": convert(value)})
+        return check.within(lambda convert, value: {"value": convert(value)})
 
     def _map(self, writer: ProtoType, keys: ColumnType, values: ColumnType, path: str) -> ValueCheck:
         key, value = writer.entries(path)
@@ -209,44 +204,35 @@ class _Plan:
                 f"The schema has no field for the columns {', '.join(map(repr, lacking))} at {path or 'the root'}; it has "
                 f"{', '.join(map(repr, fields))}. Names are compared exactly here."
             )
-        record, unions = RecordCheck(self._spec.case_rule), []
-        checks: list[FieldCheck] = []
-        for column in columns:
-            type_ = fields[column.name].type
-            check = or_none(self._held(type_, column.type, f"{path}->{column.name}"))
-            checks.append(FieldCheck(name=column.name, field=column.name, check=check, when_missing=None))
-            if type_.is_union:
-                unions.append(column.name)
-        record.set_fields(checks)
+        types = {column.name: fields[column.name].type for column in columns}
+        checks = {
+            column.name: or_none(self._held(types[column.name], column.type, f"{path}->{column.name}"))
+            for column in columns
+        }
+        record = RecordCheck(self._spec.case_rule)
+        record.set_fields(
+            FieldCheck(name=name, field=name, check=check, when_missing=None) for name, check in checks.items()
+        )
         if writer.is_union:
             return record.check.within(_one_of)
-        return record.check.within(_without(tuple(unions))) if unions else record.check
+        unions = tuple(name for name, type_ in types.items() if type_.is_union)
+        return record.check.within(partial(_without, unions)) if unions else record.check
 
 
-def _one_of(convert: Convert) -> Convert:
-    def of(value: object) -> object:
-        fields = cast("Mapping[str, object]", convert(value))
-        chosen = {name: part for name, part in fields.items() if part is not None}
-        if len(chosen) != 1:
-            raise Misfit([("", f"has {len(chosen)} fields that are not null, but a oneof has one")])
-        return chosen
-
-    return of
+def _one_of(convert: Convert, value: object) -> object:
+    fields = cast("Mapping[str, object]", convert(value))
+    chosen = {name: part for name, part in fields.items() if part is not None}
+    if len(chosen) != 1:
+        raise Misfit([("", f"has {len(chosen)} fields that are not null, but a oneof has one")])
+    return chosen
 
 
-def _without(unions: tuple[str, ...]) -> Callable[[Convert], Convert]:
+def _without(unions: tuple[str, ...], convert: Convert, value: object) -> object:
     """Moves the fields of oneofs' STRUCTs into the message, where Protobuf has them."""
-
-    def within(convert: Convert) -> Convert:
-        def of(value: object) -> object:
-            fields = dict(cast("Mapping[str, object]", convert(value)))
-            for name in unions:
-                fields.update(cast("Mapping[str, object]", fields.pop(name) or {}))
-            return fields
-
-        return of
-
-    return within
+    fields = dict(cast("Mapping[str, object]", convert(value)))
+    for name in unions:
+        fields.update(cast("Mapping[str, object]", fields.pop(name) or {}))
+    return fields
 
 
 def _scalar(writer: ProtoType, column: ColumnType, spec: WriteSpec) -> ValueCheck:

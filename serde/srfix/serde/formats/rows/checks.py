@@ -7,7 +7,7 @@ way accepts row keys in another letter case, fills in missing values, and collec
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
@@ -42,11 +42,9 @@ class _Recipe(NamedTuple):
     nulls: Mapping[str, object]
     """Nulls in nullable unions, in the writer's form."""
     plain: tuple[tuple[str, int], ...]
-    """Values that need no change."""
     tagged: tuple[tuple[str, int, str], ...]
-    """The same in nullable unions, with the branch."""
+    """Like `plain` in nullable unions, with the branch."""
     checked: tuple[tuple[str, int, Convert], ...]
-    """Values that must be checked one by one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +56,6 @@ class FieldCheck:
     field: str
     """Its name in the schema."""
     check: ValueCheck
-    """The check for its values."""
     when_missing: object
     """The value that is written if the row lacks the field, in the writer's form; `MISSING` if there is none."""
 
@@ -197,7 +194,7 @@ class RecordCheck:
         )
 
     def _way_by(self, keys: list[str]) -> _Way:
-        return _Way(_picker(keys), keys != list(self._schema_names))
+        return _Way(picker(keys), keys != list(self._schema_names))
 
     def _match_keys(self, keys: tuple[object, ...]) -> tuple[dict[str, str], tuple[tuple[str, str], ...]]:
         names = [key for key in keys if isinstance(key, str)]
@@ -229,10 +226,9 @@ def _missing(part: FieldCheck) -> object:
     return part.when_missing
 
 
-def _picker(names: list[str]) -> _Pick:
-    if len(names) > 1:
-        return cast("_Pick", itemgetter(*names))
-    return lambda row: tuple(row[name] for name in names)
+def picker(names: Sequence[str]) -> _Pick:
+    """Picks the values of these names as a tuple."""
+    return cast("_Pick", itemgetter(*names)) if len(names) > 1 else lambda row: tuple(row[name] for name in names)
 
 
 def array_check(items: ValueCheck) -> ValueCheck:

@@ -19,7 +19,7 @@ from srfix.serde.columns.half import only_column, struct_of
 from srfix.serde.columns.times import with_times
 from srfix.serde.errors import ColumnError, EngineRefusedError
 from srfix.serde.formats.avro import AvroNode, AvroType, analyse, describe, load, with_plain_times
-from srfix.serde.formats.avro.write.encoder import written
+from srfix.serde.formats.avro.write.trees import written
 from srfix.serde.formats.table import Format
 from srfix.serde.projection.tree import Entries, Free, Items, WriteFields, Written
 from srfix.serde.spark.frame_types import FrameField, FrameType, ddl, fields_of, quoted, sql_text, word_of

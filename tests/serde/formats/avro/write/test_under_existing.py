@@ -26,7 +26,7 @@ import fastavro
 import pytest
 
 from srfix.serde import ColumnError, EncodeError, SchemaError, parse_columns
-from srfix.serde.formats.avro.write.under_existing import encoder_under
+from srfix.serde.formats.avro.write.encoder import encoder_under
 from srfix.serde.specs import WriteSpec
 from tests.serde import avro_schemas as avro
 

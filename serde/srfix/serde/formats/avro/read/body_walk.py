@@ -18,7 +18,6 @@ _SIZES: Final = {"null": 0, "float": 4, "double": 8}
 _PARTS: Final = {"array": "ARRAY", "map": "MAP_VAL"}
 """The words for items and values in a path, as in ksqlDB."""
 _KEY: Final = AvroNode(kind="string")
-"""The words for a map's entry."""
 _MAX_VARINT_BYTES: Final = 10
 _SHOWN_LABELS: Final = 8
 """The number of path parts shown at each end, because a deep path would fill pages."""

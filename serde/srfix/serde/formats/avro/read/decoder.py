@@ -5,16 +5,14 @@ fails as in `ConnectDataTranslator`: only when a row holds it, null or not."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.columns.half import require_string_keys
 from srfix.serde.columns.times import Times
 from srfix.serde.engine import Decode
 from srfix.serde.errors import SchemaError
-from srfix.serde.formats.avro.engine import BodyCheck
-from srfix.serde.formats.avro.plain_times import far_time_check, with_plain_times
+from srfix.serde.formats.avro.engine import far_time_check, with_plain_times
 from srfix.serde.formats.avro.read import kernel
 from srfix.serde.formats.avro.read.costs import Costs
 from srfix.serde.formats.avro.read.finish import Finish, hides_ints, int_check, unless_none, unscaled_decimal
@@ -51,7 +49,9 @@ def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...]
     root = projected.root.writer.node
 
     def decode_by(*, as_on_the_wire: bool) -> Decode:
-        explain = None if as_on_the_wire else _explaining(lambda: decode_by(as_on_the_wire=True))
+        # It finds the message for a time that fastavro refuses, with the column's path and the number.
+        slowly = cache(partial(decode_by, as_on_the_wire=True))
+        explain = None if as_on_the_wire else (lambda payload, offset: slowly()(payload, offset))
         plan = FastavroPlan(for_columns=True, as_on_the_wire=as_on_the_wire)
         step = plan.rows(projected)
         finish = _row_of(step) if spec.wrapped else _bare(step, name)
@@ -76,12 +76,6 @@ def left_to_python(projected: Projection[AvroType]) -> str | None:
     step = plan.rows(projected)
     plan.decoder(root, step, step.finish)  # what it costs is known then
     return kernel.left_to_python(lambda to: to.rows(projected), plan.costs)
-
-
-def _explaining(make: Callable[[], Decode]) -> BodyCheck:
-    """A function that finds the message for a time that fastavro refuses, with the column's path and the number."""
-    decode = cache(make)
-    return lambda payload, body_offset: decode()(payload, body_offset)
 
 
 def as_written(root: AvroNode, times: Times) -> Decode:

@@ -14,6 +14,7 @@ from srfix.serde.columns.types import MAX_DIGITS, Decimal
 from srfix.serde.connect.coercions import ensure_fit, overflow
 from srfix.serde.errors import DecodeError, PayloadBoundError, SchemaError
 from srfix.serde.formats.avro.schema import AvroNode, analyse, nullable_branch
+from srfix.serde.formats.rows.checks import picker
 from srfix.serde.interface import Row, Value
 from srfix.serde.java_ints import INT_MAX, INT_MIN
 
@@ -186,7 +187,9 @@ def finish_row(
     nothing: Row = dict(absent)
     # A value with parts is copied, because the row's owner may change it.
     has_parts = any(isinstance(value, list | dict) for value in nothing.values())
-    take = _values_of(picks) if as_values else None
+    take: Finish | None = None
+    if as_values:
+        take = dict.values if picks is None else picker(picks)
     if not ints and not finishes and (picks is None or (as_values and not shared and not nothing)):
         return take
     pick = itemgetter(*picks) if picks is not None and len(picks) > 1 else None
@@ -215,12 +218,6 @@ def finish_row(
         return dict(zip(picks, pick(row), strict=True))
 
     return finish
-
-
-def _values_of(picks: tuple[str, ...] | None) -> Finish:
-    if picks is None:
-        return dict.values
-    return itemgetter(*picks) if len(picks) > 1 else lambda row: tuple(row[name] for name in picks)
 
 
 def finish_union(

@@ -99,7 +99,6 @@ class ReadStep:
     """A type that was renamed for a column, and the remaining steps."""
 
     schema: ParsedSchema
-    """In fastavro's parsed form."""
     finish: Finish | None = None
     """The function that makes the column's value; None if fastavro's value is used unchanged."""
     is_refusal: bool = False
@@ -174,7 +173,6 @@ def _as_number(schema: ParsedSchema) -> ParsedSchema:
 
 
 _ARRAY_NUMBERS: Final = ("date", "timestamp-millis")
-"""The logical types for typed arrays of days and of milliseconds."""
 
 
 def narrowed(bits: int) -> Finish:

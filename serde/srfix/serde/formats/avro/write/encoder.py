@@ -11,94 +11,23 @@ from dataclasses import replace
 from typing import Final, assert_never, cast
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns.half import only_column, struct_of
-from srfix.serde.columns.types import Array, ColumnType, Decimal, Map, Struct, type_name
+from srfix.serde.columns.types import Decimal, type_name
 from srfix.serde.connect.coercions import ensure_fit
 from srfix.serde.engine import Encode
 from srfix.serde.errors import CoercionError, EncodeError, SchemaError
-from srfix.serde.formats.avro.connect import map_entry_types
-from srfix.serde.formats.avro.engine import ParsedSchema, WriteSchema, fastavro_encoder
-from srfix.serde.formats.avro.plain_times import with_plain_times
+from srfix.serde.formats.avro.engine import ParsedSchema, WriteSchema, fastavro_encoder, with_plain_times
 from srfix.serde.formats.avro.schema import AvroNode, has_decimals, has_milliseconds, load
 from srfix.serde.formats.avro.write.kernel import native_encoder
 from srfix.serde.formats.avro.write.scalars import WHOLE_MILLISECONDS, scalar, tagged
+from srfix.serde.formats.avro.write.trees import under_existing, written, written_type
 from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
 from srfix.serde.formats.rows.value_check import MISSING, NULL, Convert, Misfit, ValueCheck, encode_error, nullable
-from srfix.serde.projection.tree import (
-    Constant,
-    Entries,
-    Forbidden,
-    Free,
-    Items,
-    WriteField,
-    WriteFields,
-    WriteHow,
-    WriterField,
-    WriteScalar,
-    Written,
-)
+from srfix.serde.projection.tree import Entries, Forbidden, Free, Items, WriteField, WriteFields, WriteScalar, Written
 from srfix.serde.specs import WriteSpec
 
 _MOST_ZEROS: Final = 1_000
 """The most zeros that a decimal's exponent may mean, if fastavro chooses a union's branch: far beyond any type's digits."""
-
-
-def written(root: AvroNode, column: ColumnType | None) -> Written[AvroType]:
-    """How values are written under a schema; for columns, under their internal schema."""
-    return _Walk().value(AvroType(root), column)
-
-
-class _Walk:
-    def __init__(self) -> None:
-        self._records: dict[AvroNode, WriteFields[AvroType]] = {}
-
-    def value(self, writer: AvroType, column: ColumnType | None) -> Written[AvroType]:
-        return Written(writer=writer, column=column, how=self._how(writer, column))
-
-    def _how(self, writer: AvroType, column: ColumnType | None) -> WriteHow[AvroType]:
-        node = writer.value
-        if node.kind == "union" and node is writer.node:
-            return Free()
-        if node.kind == "record":
-            return self._record(writer, column)
-        if node.items is None:
-            return WriteScalar(logical=node.logical)
-        if node.kind == "map" or map_entry_types(node) is not None:
-            keys, values = writer.entries("")
-            inner = column.values if isinstance(column, Map) else None
-            return Entries(self.value(keys, None), self.value(values, inner))
-        return Items(self.value(writer.items(), column.items if isinstance(column, Array) else None))
-
-    def _record(self, writer: AvroType, column: ColumnType | None) -> WriteFields[AvroType]:
-        node = writer.value
-        if node in self._records:
-            return self._records[node]
-        # Known before its fields are looked at: a recursive record finds itself here.
-        record = self._records[node] = WriteFields()
-        columns = column.fields if isinstance(column, Struct) else (None,) * len(node.fields)
-        if len(columns) != len(node.fields):
-            raise SchemaError(
-                f"The record {node.name} has {len(node.fields)} fields, but there are {len(columns)} columns, so it is "
-                "not the schema of these columns. Use `encoder_under` to write columns under an existing schema."
-            )
-        return record.complete(
-            tuple(
-                WriteField(
-                    field=field,
-                    column=one,
-                    value=self.value(field.type, None if one is None else one.type),
-                    missing=_missing(field),
-                )
-                for field, one in zip(writer.fields(""), columns, strict=True)
-            )
-        )
-
-
-def _missing(field: WriterField[AvroType]) -> Constant | None:
-    if field.default is not MISSING:
-        return Constant(field.default)
-    return Constant(None) if field.type.node.kind == "union" and field.type.is_nullable else None
 
 
 _BARE: Final = "\0"
@@ -121,9 +50,10 @@ def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...
     return encoder_of(written(root, written_type(spec)), spec)
 
 
-def written_type(spec: WriteSpec) -> ColumnType:
-    """The source of a schema's root: the row, or the bare value of the only column."""
-    return struct_of(spec.known_columns) if spec.wrapped else only_column(spec.known_columns).type
+def encoder_under(schema_text: str, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
+    """Rows have the columns' exact names. The caller itself writes a null that stands bare, as a null payload."""
+    value = under_existing(AvroType(load(schema_text, references)), spec)
+    return encoder_of(value, replace(spec, case_rule=CaseRule.EXACT), is_free=False)
 
 
 def encoder_of(value: Written[AvroType], spec: WriteSpec, *, is_free: bool = True) -> Encode:
@@ -139,7 +69,7 @@ def _bare(check: ValueCheck, name: str, case_rule: CaseRule) -> ValueCheck:
     row = RecordCheck(case_rule)
     value = check if check.tag is not None else ValueCheck(fast=check.fast, careful=_unless_none(check.careful))
     row.set_fields([FieldCheck(name=name, field=_BARE, check=value, when_missing=MISSING)])
-    return row.check.within(lambda convert: lambda bare_value: cast("dict[str, object]", convert(bare_value))[_BARE])
+    return row.check.within(lambda convert, bare_value: cast("dict[str, object]", convert(bare_value))[_BARE])
 
 
 def _unless_none(careful: Convert) -> Convert:
@@ -250,36 +180,30 @@ class _Checks:
             fields.append(FieldCheck(name=branch.key, field=branch.key, check=check, when_missing=None))
         record.set_fields(fields)
 
-        def convert(inner: Convert) -> Convert:
-            def convert_union(value: object) -> object:
-                branch_values = cast("dict[str, object]", {} if value is None else inner(value))
-                chosen = [(tags[name], part) for name, part in branch_values.items() if part is not None]
-                if len(chosen) > 1:
-                    raise Misfit([("", "has several values, but a union holds only one")])
-                if not chosen and not writer.is_nullable:
-                    raise Misfit([("", "is null, but the schema does not allow that")])
-                return chosen[0] if chosen else NULL
-
-            return convert_union
+        def convert(inner: Convert, value: object) -> object:
+            branch_values = cast("dict[str, object]", {} if value is None else inner(value))
+            chosen = [(tags[name], part) for name, part in branch_values.items() if part is not None]
+            if len(chosen) > 1:
+                raise Misfit([("", "has several values, but a union holds only one")])
+            if not chosen and not writer.is_nullable:
+                raise Misfit([("", "is null, but the schema does not allow that")])
+            return chosen[0] if chosen else NULL
 
         return record.check.within(convert)
 
 
 def _null_is(written: object, check: ValueCheck) -> ValueCheck:
     """Connect's `Struct.get`: if the schema has a default, null becomes the default."""
-    return check.within(lambda inner: lambda value: written if value is None else inner(value))
+    return check.within(lambda inner, value: written if value is None else inner(value))
 
 
 def _without_null(check: ValueCheck) -> ValueCheck:
     """A union of one type: it has a branch name, but no null."""
 
-    def convert(inner: Convert) -> Convert:
-        def convert_present(value: object) -> object:
-            if value is None:
-                raise Misfit([("", "is null, but the schema does not allow that")])
-            return inner(value)
-
-        return convert_present
+    def convert(inner: Convert, value: object) -> object:
+        if value is None:
+            raise Misfit([("", "is null, but the schema does not allow that")])
+        return inner(value)
 
     return check.within(convert)
 

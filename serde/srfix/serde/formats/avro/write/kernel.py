@@ -222,16 +222,10 @@ class _Description:
         match TIMES.get((kind, logical or "")):
             case ("date", _):
                 return {"kind": "date"}
-            case ("time", per_second):
-                return {"kind": "time", "per_second": per_second, "is_cut": self._cut_times}
             case (word, per_second):
-                is_local = word == "local_timestamp"
-                return {
-                    "kind": "timestamp",
-                    "per_second": per_second,
-                    "is_local": is_local,
-                    "is_cut": self._cut_times,
-                }
+                timestamp = {"kind": "timestamp", "is_local": word == "local_timestamp"}
+                kind_part: _Part = {"kind": "time"} if word == "time" else timestamp
+                return kind_part | {"per_second": per_second, "is_cut": self._cut_times}
         match kind:
             case "bytes" | "fixed" if logical == "decimal":
                 precision = node.precision or NO_PRECISION
