@@ -40,6 +40,7 @@ from srfix.serde.connect.java_text import double_text, float_text, plain_decimal
 from srfix.serde.connect.schema import DECIMAL_NAME, TIME_NAME, ConnectType
 from srfix.serde.errors import IncompatibleTypeError, OutOfRangeError
 from srfix.serde.interface import Value
+from srfix.serde.printable import shortened
 
 NOT_FITTING: Final = (decimal.Inexact, decimal.InvalidOperation)
 """The exception of `quantize` for a number that does not fit."""
@@ -109,8 +110,6 @@ _ACCEPTED: Final = {
 EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 EPOCH_DAY: Final = EPOCH.toordinal()
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
-_PER_SECOND: Final = 1_000
-"""The unit of numbers for TIME and TIMESTAMP, if the writer names none."""
 UNITS: Final = {1_000: "milliseconds", 1_000_000: "microseconds", 1_000_000_000: "nanoseconds"}
 """Units per second → the unit's name."""
 _DAY_S: Final = 86_400
@@ -170,7 +169,7 @@ def coercion_of(writer: ConnectType, column: ScalarType | Decimal) -> Coercion:
 
 
 def coercion(
-    writer: ConnectType, name: str | None, column: ScalarType | Decimal, path: str, *, per_second: int = _PER_SECOND
+    writer: ConnectType, name: str | None, column: ScalarType | Decimal, path: str, *, per_second: int = 1_000
 ) -> Coerce | None:
     """A writer's value that is not null → the column's; None if they are the same. `name` is the Connect schema's."""
     if refusal_of_values(writer, name, column, path) is not None:
@@ -211,10 +210,7 @@ _TEXTS: Final = {
 
 
 def _misfit(value: object, what: str, column: ScalarType | Decimal, path: str) -> OutOfRangeError:
-    shown = str(value)
-    return _not_fitting(
-        shown if len(shown) <= _SHOWN_CHARACTERS else f"{shown[:_SHOWN_CHARACTERS]}…", what, column, path
-    )
+    return _not_fitting(shortened(str(value), _SHOWN_CHARACTERS), what, column, path)
 
 
 def _not_fitting(shown: str, what: str, column: ScalarType | Decimal, path: str) -> OutOfRangeError:

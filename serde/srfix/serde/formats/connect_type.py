@@ -18,8 +18,6 @@ _LOGICAL: Final = "org.apache.kafka.connect.data."
 
 @dataclass(frozen=True, slots=True)
 class ConnectWriterType:
-    """A writer's type without its parts, which each format adds."""
-
     schema: ConnectSchema
     """The Connect schema that the format's translator makes of the type."""
 

@@ -117,8 +117,6 @@ def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...]
 
 
 class _Reader:
-    """Bodies → rows of the columns."""
-
     def __init__(self, columns: Columns, delimiter: str) -> None:
         self._readers = [(column, _reader(column.type)) for column in columns]
         self._texts = [(n, column.name) for n, column in enumerate(columns) if column.type is ScalarType.STRING]

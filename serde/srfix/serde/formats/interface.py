@@ -19,8 +19,6 @@ Validate: TypeAlias = Callable[[object], None]
 
 
 class FormatModule(Protocol):
-    """A format module."""
-
     @property
     def HAS_LOCAL_TIMES(self) -> bool:
         """Whether a TIMESTAMP_NTZ column can be written and read."""

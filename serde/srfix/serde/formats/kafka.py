@@ -26,7 +26,7 @@ from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import ColumnError, DecodeError, EncodeError, TrailingBytesError, TruncatedBodyError
 from srfix.serde.formats.avro import AvroNode
 from srfix.serde.formats.avro.write.scalars import scalar
-from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck
+from srfix.serde.formats.rows.checks import record_of
 from srfix.serde.formats.rows.value_check import Misfit, bare_value, encode_error, or_none
 from srfix.serde.interface import Value
 from srfix.serde.specs import ReadSpec, WriteSpec
@@ -51,8 +51,7 @@ def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...
     """The case rule matches the only column's key in a row. There are no times to cut."""
     column = _only(spec.columns)
     name, (_, avro_type, write) = column.name, _CODECS[column.type]
-    record, check = RecordCheck(spec.case_rule), scalar(AvroNode(kind=avro_type))
-    record.set_fields([FieldCheck(name=name, field=name, check=or_none(check), when_missing=None)])
+    record = record_of(spec.case_rule, {name: or_none(scalar(AvroNode(kind=avro_type)))})
 
     def encode(row: object, prefix: bytes) -> bytes:
         try:

@@ -1,2 +1,1 @@
-"""Decides which writer field feeds which column, and which column is written as which field: one frozen tree for all
-engines."""
+"""Which writer field feeds which column, and which column is written as which field: one frozen tree for all engines."""

@@ -4,7 +4,6 @@ recursive schema."""
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final
 
 from srfix.serde.casing import placements
 from srfix.serde.columns.half import only_column, struct_of
@@ -16,8 +15,6 @@ from srfix.serde.connect.time_units import MILLIS, TimeUnit, reads_units, refusa
 from srfix.serde.projection import tree
 from srfix.serde.projection.tree import W
 from srfix.serde.specs import ReadSpec
-
-_READER: Final = "the reader's schema"
 
 
 def project(writer: W, spec: ReadSpec) -> tree.Projection[W]:
@@ -132,7 +129,7 @@ class _Walk:
         """The reader's defaults for columns that the writer does not feed."""
         if not writer.defaults:
             return {}
-        placed = self._placed(writer, columns, writer.defaults, _READER, path)
+        placed = self._placed(writer, columns, writer.defaults, "the reader's schema", path)
         # A field that is missing in a default says nothing about the writer.
         walk = _Walk(self._spec)
         return {

@@ -77,7 +77,6 @@ def fastavro_decoder(
 
 
 def _out_of_range(error: Exception) -> DecodeError:
-    """The error if the bytes are well-formed, but a logical type's value is out of Python's range."""
     words = f"{type(error).__name__}: {error}"
     return OutOfRangeError(f"The body is well-formed, but a value of it cannot be represented ({words}).")
 
@@ -185,13 +184,7 @@ def _time_of(node: AvroNode) -> tuple[ScalarType, TimeUnit] | None:
     return None if unit is None or column is None else (column, unit)
 
 
-_KINDS: Final[dict[str, tuple[type, ...]]] = {
-    "int": (int,),
-    "long": (int,),
-    "record": (dict,),
-    "map": (dict,),
-    "array": (list,),
-}
+_KINDS: Final = {"int": int, "long": int, "record": dict, "map": dict, "array": list}
 
 
 def far_time_check(root: AvroNode, plain: Callable[[], Decode]) -> Callable[[bytes, int], None]:

@@ -93,12 +93,11 @@ class AvroNode:
 
     @property
     def connect_logical(self) -> str | None:
-        """The logical type, if Connect's AvroData knows it on this type; None otherwise."""
+        """The logical type, if Connect's AvroData knows it on this type."""
         return self.logical if (self.kind, self.logical) in CONNECT_LOGICAL else None
 
     @property
     def parts(self) -> tuple[AvroNode, ...]:
-        """The types right below this one."""
         items = () if self.items is None else (self.items,)
         return (*self.branches, *(part.node for part in self.fields), *items)
 
@@ -160,7 +159,6 @@ def _without_invalid_decimals(part: object) -> object:
 
 
 def _is_decimal(schema: Mapping[str, object]) -> bool:
-    """True if precision and scale are valid for a decimal, or are not given."""
     precision, scale = (schema.get(name) or 0 for name in ("precision", "scale"))
     if type(precision) is not int or type(scale) is not int or min(precision, scale) < 0:
         return False
@@ -176,8 +174,6 @@ def _excerpt(text: str) -> str:
 
 
 class _Builder:
-    """Turns fastavro's parsed form into nodes."""
-
     def __init__(self, named: dict[str, object], *, wraps_single_types: bool) -> None:
         self._named = named
         self._wraps_single_types = wraps_single_types
@@ -190,7 +186,10 @@ class _Builder:
             branches = tuple(self.node(branch) for branch in parsed)
             return AvroNode(kind="union", branches=branches, wraps_single_type=self._wraps_single_types)
         if isinstance(parsed, str):
-            return self._done[parsed] if parsed in self._done else self._named_node(parsed)
+            definition = self._named.get(parsed)
+            if parsed in self._done or definition is None:
+                return self._done.get(parsed) or AvroNode(kind=intern(parsed))
+            return self._definition(cast("dict[str, object]", definition), parsed)
         schema = cast("dict[str, object]", parsed)
         kind = intern(cast("str", schema["type"]))
         if kind in ("record", "error", "enum", "fixed"):
@@ -201,12 +200,6 @@ class _Builder:
         if kind in ("array", "map"):
             node.items = self.node(schema["items" if kind == "array" else "values"])
         return node
-
-    def _named_node(self, name: str) -> AvroNode:
-        definition = self._named.get(name)
-        if definition is None:
-            return AvroNode(kind=intern(name))
-        return self._definition(cast("dict[str, object]", definition), name)
 
     def _definition(self, schema: dict[str, object], name: str) -> AvroNode:
         kind = intern(cast("str", schema["type"]))
@@ -314,13 +307,11 @@ def has_decimals(root: AvroNode) -> bool:
 
 
 def has_milliseconds(root: AvroNode) -> bool:
-    """True if a type of the graph is a time or a timestamp in milliseconds."""
     words = ("time-millis", "timestamp-millis", "local-timestamp-millis")
     return any(node.logical in words for node in every_node(root))
 
 
 def every_node(root: AvroNode) -> Iterator[AvroNode]:
-    """The types of a graph, each once."""
     seen: set[AvroNode] = set()
     stack = [root]
     while stack:

@@ -39,7 +39,8 @@ class AvroType:
         branch = nullable_branch(node)
         self._is_field = is_field
         self.node = node
-        self.value, self.is_nullable = (node, _has_null(node)) if branch is None else branch
+        has_null = node.kind == "null" or any(part.kind == "null" for part in node.branches)
+        self.value, self.is_nullable = (node, has_null) if branch is None else branch
         """The type beside null; the union, if there are several types."""
         self.is_union = self.value.kind == "union"
 
@@ -157,10 +158,6 @@ def _record_fields(fields: Iterable[AvroField]) -> tuple[WriterField[AvroType], 
         )
         for number, part in enumerate(fields)
     )
-
-
-def _has_null(node: AvroNode) -> bool:
-    return node.kind == "null" or any(branch.kind == "null" for branch in node.branches)
 
 
 def connect_type(node: AvroNode) -> tuple[ConnectType | None, str | None]:

@@ -16,8 +16,6 @@ from srfix.serde.forking import ForkLock
 
 _CONTAINER: Final = 4
 _CHARACTERS: Final = 32
-_FEWEST_BYTES: Final = 3
-"""The minimal bytes of an item: `{},`."""
 
 _Steps = TypeVar("_Steps")
 
@@ -25,8 +23,7 @@ _Steps = TypeVar("_Steps")
 class Budget(local):
     """The number of values that the present body may still make, for each thread."""
 
-    def __init__(self, fewest_bytes: int = _FEWEST_BYTES) -> None:
-        """:param fewest_bytes: the minimal bytes of an item."""
+    def __init__(self, fewest_bytes: int = len("{},")) -> None:
         self._bounds = payload_bounds()
         self._granted = self._bounds.values_per_byte * fewest_bytes
         self._left = self._size = 0
@@ -61,7 +58,6 @@ class Budget(local):
 
 
 def cost_of_default(value: object) -> int:
-    """The cost of a schema's default at each use."""
     cost, stack = 0, [value]
     while stack:
         part = stack.pop()
@@ -91,7 +87,6 @@ class Shapes(Generic[_Steps]):
         self._lock = ForkLock()
 
     def put(self, table: _Known[_Steps], keys: tuple[str, ...], steps: _Steps) -> None:
-        """Remembers the steps for a set of keys, in a reader's own table."""
         size = sum(map(sys.getsizeof, keys)) + sys.getsizeof(keys)
         if size > self._most_bytes // self._most:
             return  # a set so large that all others would be forgotten

@@ -92,8 +92,6 @@ def column_decoder(spec: ReadSpec, *, is_fed: bool = False) -> Decode:
 
 
 class _Readers:
-    """Makes the readers of one deserializer."""
-
     def __init__(self, case_rule: CaseRule, *, strict: bool = False, is_fed: bool = False) -> None:
         self.case_rule = case_rule
         self.strict = strict

@@ -34,7 +34,7 @@ from srfix.serde.engine import Encode
 from srfix.serde.errors import EncodeError
 from srfix.serde.formats.avro import AvroNode
 from srfix.serde.formats.avro.write.scalars import scalar
-from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
+from srfix.serde.formats.rows.checks import array_check, entries_check, map_check, record_of
 from srfix.serde.formats.rows.value_check import (
     Convert,
     Misfit,
@@ -186,10 +186,7 @@ class _Plan:
                 return self._scalars[type_]
 
     def _struct(self, fields: list[tuple[str, ValueCheck]]) -> ValueCheck:
-        record = RecordCheck(self._case_rule)
-        record.set_fields(
-            FieldCheck(name=name, field=name, check=or_none(check), when_missing=None) for name, check in fields
-        )
+        record = record_of(self._case_rule, {name: or_none(check) for name, check in fields})
         # The record's own fast way keeps the order of the row's keys; here the order must be that of the columns.
         steps = tuple((name, None if check.is_narrow else check.exact, check.fast) for name, check in fields)
         careful = record.careful

@@ -46,8 +46,6 @@ def native_decoder(describe: Callable[[Description], bytes], otherwise: Decode, 
 
 
 class Description:
-    """The types to read, each with its number."""
-
     def __init__(self) -> None:
         self._reads: list[Part] = []
         self.budget = Budget()
@@ -56,6 +54,9 @@ class Description:
     def add(self, **read: object) -> int:
         self._reads.append(read)
         return len(self._reads) - 1
+
+    def price(self, columns: Sequence[object], *, is_repeated: bool) -> int:
+        return self.budget.price_of_row(1 for _ in columns) if is_repeated else 0
 
     def text(self, root: Part, single: str | None) -> bytes:
         """The whole text for the kernel's parser. `single` is the only column, if bodies are its bare values."""
@@ -89,8 +90,6 @@ def native_column_decoder(columns: Columns, spec: ReadSpec, *, is_fed: bool, oth
 
 
 class _Plain:
-    """Describes columns that keys feed, as in `formats.json.decode`."""
-
     description: Description
 
     def __init__(self, case_rule: CaseRule, *, strict: bool) -> None:
@@ -126,7 +125,7 @@ class _Plain:
             ],
             keys=None,
             least=len(names) if self._strict else least,
-            price=price(self.description.budget, columns, is_repeated=is_repeated),
+            price=self.description.price(columns, is_repeated=is_repeated),
         )
         self._names[number] = names
         return number
@@ -147,10 +146,6 @@ class _Plain:
             case ScalarType() if type_ in _SCALARS:
                 return add(**_SCALARS[type_])
         raise NotTakenError
-
-
-def price(budget: Budget, columns: Sequence[object], *, is_repeated: bool) -> int:
-    return budget.price_of_row(1 for _ in columns) if is_repeated else 0
 
 
 def number(becomes: object, *, bits: int = 64, of_text: bool = False, within_a_day: bool = False) -> Part:

@@ -58,7 +58,6 @@ _BYTE_ORDER_MARKS: Final = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF
 
 
 def parse(payload: bytes, body_offset: int = 0) -> JsonValue:
-    """The value; fractions are doubles."""
     body = payload[body_offset:] if body_offset else payload
     try:
         return _quick(body)

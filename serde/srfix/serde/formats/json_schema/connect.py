@@ -299,8 +299,6 @@ def _java_text(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class JsonType(ConnectWriterType):
-    """A type of JSON Schema, for the projection's walk (`projection.tree`)."""
-
     @property
     def is_union(self) -> bool:
         return is_union(self.schema)

@@ -52,7 +52,6 @@ _EXACT: Final[Mapping[tuple[ConnectType, ColumnType], type]] = {
 
 
 def connect_decoder(projection: Projection[JsonType]) -> Decode:
-    """A decoder for rows of the columns. If un-wrapped, the body is the bare value of the only column."""
     single = None if projection.is_wrapped else projection.columns[0]
     plan = _Plan()
     read = plan.rows(projection)
@@ -107,7 +106,6 @@ class _Plan:
         return value.how.refuse
 
     def _of_node(self, value: Projected[JsonType], *, is_repeated: bool) -> Read:
-        """The reader of a node that is not null."""
         match value.how:
             case Fields():
                 of_fields = self._union if value.writer.is_union else self._struct
@@ -219,7 +217,6 @@ def _with_null(value: Projected[JsonType], read: Read, budget: Budget) -> Read:
 
 
 def _taken_as_it_is(value: Projected[JsonType]) -> type | None:
-    """The Python type whose values are the column's values unchanged."""
     if not isinstance(value.how, Scalar) or value.writer.is_logical:
         return None
     return _EXACT.get((value.how.connect, value.column))
@@ -246,7 +243,7 @@ def _array(items: Read, as_they_are: frozenset[type], path: str) -> Read:
 
 
 def _map(writer: JsonType, keys: Read, values: Read, path: str) -> Read:
-    """:param writer: the type of the keys."""
+    """`writer` is the type of the keys."""
     if writer.connect is ConnectType.STRING and not writer.is_nullable:
 
         def read_object(node: object) -> Value:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import TypeAlias
 from urllib.parse import unquote, urljoin
 
 from srfix.serde.bounds import JSON_SCHEMA_LEVELS as MAX_DEPTH
 from srfix.serde.errors import SchemaError
+from srfix.serde.printable import shortened
 
 Object: TypeAlias = "dict[str, object]"
-_SHOWN_CHARACTERS: Final = 60
 
 
 def parsed(text: str) -> Object:
@@ -62,8 +62,6 @@ def _draft(document: Object) -> Draft:
 
 
 class Document:
-    """A text, with its parts that have their own identifiers."""
-
     def __init__(self, root: Object, base: str) -> None:
         self.root = root
         self.draft = _draft(root)
@@ -106,5 +104,4 @@ def pointed_at(document: Document, fragment: str) -> object:
 
 
 def shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
+    return shortened(repr(value), 60)

@@ -37,7 +37,7 @@ from srfix.serde.formats.json_schema.connect import JsonType, connect_schema, is
 from srfix.serde.formats.json_schema.decode import connect_decoder
 from srfix.serde.formats.json_schema.text import schema_text
 from srfix.serde.formats.json_schema.validate import validator
-from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
+from srfix.serde.formats.rows.checks import array_check, entries_check, map_check, record_of
 from srfix.serde.formats.rows.value_check import Convert, Misfit, ValueCheck, check_json_columns
 from srfix.serde.projection.tree import ByKeys, Projection
 from srfix.serde.projection.walk import project
@@ -179,20 +179,17 @@ def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...
 
 
 def encoder_under(schema_text: str, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
-    """Like ksqlDB with a SCHEMA_ID: exact names, and the schema's defaults are filled in."""
     check_json_columns(spec.known_columns, wrapped=spec.wrapped)
     schema = connect_schema(schema_text, references)
     if spec.wrapped:
         return check_encoder(_value(schema, Struct(spec.known_columns), "", spec))
     (column,) = spec.known_columns
     check = _with_null(schema, column.type, "", spec)
-    record = RecordCheck(CaseRule.EXACT)
-    record.set_fields([FieldCheck(name=column.name, field=column.name, check=check, when_missing=None)])
+    record = record_of(CaseRule.EXACT, {column.name: check})
     return check_encoder(record.check, single=column.name)
 
 
 def _value(schema: ConnectSchema, column: ColumnType, path: str, spec: WriteSpec) -> ValueCheck:
-    """The check for values that are not null."""
     wanted = connect_schema_of(column)
     is_other_kind = is_union(schema) or _logical(schema) != _logical(wanted)
     if schema.type is not wanted.type or is_other_kind:
@@ -247,11 +244,7 @@ def _struct(schema: ConnectSchema, column: Struct, path: str, spec: WriteSpec) -
             f"The schema{f' at {path}' if path else ''} misses a property named exactly {missed[0]!r}, which the columns "
             f"have. It has: {', '.join(fields) or 'none'}."
         )
-    record = RecordCheck(CaseRule.EXACT)
     checks = {name: _with_null(fields[name], type_, f"{path}->{name}", spec) for name, type_ in types.items()}
-    record.set_fields(
-        FieldCheck(name=name, field=name, check=check, when_missing=None) for name, check in checks.items()
-    )
     defaults: dict[str, object] = {}
     for name, part in fields.items():
         if name in types:
@@ -282,4 +275,4 @@ def _struct(schema: ConnectSchema, column: Struct, path: str, spec: WriteSpec) -
                 written[name] = defaults[name]
         return written
 
-    return record.check.within(converted)
+    return record_of(CaseRule.EXACT, checks).check.within(converted)

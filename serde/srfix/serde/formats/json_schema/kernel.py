@@ -7,7 +7,7 @@ from srfix.serde.connect.coercions import Coercion
 from srfix.serde.connect.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, ConnectType
 from srfix.serde.engine import Decode
 from srfix.serde.formats.avro.read.kernel import becomes
-from srfix.serde.formats.json import Description, NativePart, native_decoder, number, price
+from srfix.serde.formats.json import Description, NativePart, native_decoder, number
 from srfix.serde.formats.json_schema.connect import JsonType
 from srfix.serde.native import MOST_DIGITS, NotTakenError
 from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Projection, Refused, Scalar
@@ -79,7 +79,7 @@ class _Walk:
             columns=columns,
             keys=[[target.field.name, numbers[name]] for name, target in targets.items()],
             least=0,
-            price=price(self._description.budget, of.columns, is_repeated=is_repeated),
+            price=self._description.price(of.columns, is_repeated=is_repeated),
         )
 
     def _entries(self, keys: Projected[JsonType], values: Projected[JsonType]) -> int:

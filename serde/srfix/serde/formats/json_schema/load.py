@@ -80,7 +80,6 @@ class Node:
 
     @property
     def target(self) -> Node | None:
-        """For a REFERENCE: the schema to which it refers."""
         return None if self.knot is None else self.knot.knot
 
 

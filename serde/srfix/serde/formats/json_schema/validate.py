@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from urllib.parse import urldefrag
 
 from srfix.serde.bounds import JSON_LEVELS, JSON_TEXT_LEVELS, PATTERN_STEPS
@@ -166,8 +166,6 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 class _Documents:
-    """Gives the library the documents to which a schema refers."""
-
     def __init__(self, documents: Sequence[tuple[str | None, dict[str, Any]]]) -> None:
         self.missed = ""
         self._named: dict[str, dict[str, Any]] = {}
@@ -190,9 +188,8 @@ class _Documents:
             target = ends[0] if len(ends) == 1 else None
         if target is None and len(self._unnamed) == 1:
             target = self._named[name] = self._unnamed.pop()
-        return target if target is not None else self._miss(name)
-
-    def _miss(self, name: str) -> NoReturn:
+        if target is not None:
+            return target
         self.missed = (
             f"it refers to {name!r:.80}, which is not among the texts that came with it. Pass the text that is registered "
             "under that name, too; srfix fetches nothing."

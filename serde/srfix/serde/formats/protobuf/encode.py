@@ -28,7 +28,7 @@ from srfix.serde.formats.protobuf.descriptors import class_of, message_of
 from srfix.serde.formats.protobuf.indexes import written_indexes
 from srfix.serde.formats.protobuf.logical import decimal_writer, time_writer
 from srfix.serde.formats.protobuf.plain import kept_check
-from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
+from srfix.serde.formats.rows.checks import array_check, entries_check, map_check, record_of
 from srfix.serde.formats.rows.value_check import (
     Convert,
     Misfit,
@@ -66,9 +66,7 @@ def column_encoder(message: Descriptor, root: ProtoType, indexes: tuple[int, ...
         raise SchemaError(
             f"A message has fields, so the column {column.name!r} cannot be written bare. Leave out wrap=False (--unwrapped)."
         )
-    record = RecordCheck(spec.case_rule)
-    value = plan.value(root, column.type, "")
-    record.set_fields([FieldCheck(name=column.name, field=column.name, check=or_none(value), when_missing=None)])
+    record = record_of(spec.case_rule, {column.name: or_none(plan.value(root, column.type, ""))})
 
     def bare(convert: Convert, row: object) -> object:
         value = bare_value(convert(row), column.name)
@@ -209,10 +207,7 @@ class _Plan:
             column.name: or_none(self._held(types[column.name], column.type, f"{path}->{column.name}"))
             for column in columns
         }
-        record = RecordCheck(self._spec.case_rule)
-        record.set_fields(
-            FieldCheck(name=name, field=name, check=check, when_missing=None) for name, check in checks.items()
-        )
+        record = record_of(self._spec.case_rule, checks)
         if writer.is_union:
             return record.check.within(_one_of)
         unions = tuple(name for name, type_ in types.items() if type_.is_union)

@@ -208,6 +208,15 @@ class RecordCheck:
         return matched, unknown
 
 
+def record_of(case_rule: CaseRule, checks: Mapping[str, ValueCheck]) -> RecordCheck:
+    """A record whose fields have the same names in rows and in the schema. One that a row lacks is None."""
+    record = RecordCheck(case_rule)
+    record.set_fields(
+        FieldCheck(name=name, field=name, check=check, when_missing=None) for name, check in checks.items()
+    )
+    return record
+
+
 def _remembering(of_keys: Callable[[tuple[object, ...]], _Of]) -> Callable[[tuple[object, ...]], _Of]:
     """The function with a cache for the latest sets of keys. A cache would keep large sets alive."""
     remembered = lru_cache(maxsize=_MAX_SHAPES)(of_keys)
@@ -253,6 +262,7 @@ def array_check(items: ValueCheck) -> ValueCheck:
 def map_check(values: ValueCheck, *, null_keys: bool = False) -> ValueCheck:
     """Mapping with string keys → dict. If entries' keys may be null, None is also allowed as a key."""
     key_types = {str, _NONE_TYPE} if null_keys else {str}
+    check_key: Convert = (lambda key: None if key is None else _string_key(key)) if null_keys else _string_key
     check, tag = values.fast, values.tag
     exact = None if values.is_narrow else values.exact
 
@@ -267,7 +277,7 @@ def map_check(values: ValueCheck, *, null_keys: bool = False) -> ValueCheck:
         if not isinstance(mapping, Mapping):
             raise Misfit.needs("a mapping with string keys", mapping)
         paths = [f"->{key}" for key in mapping]
-        keys = _check_each(paths, mapping, _string_or_null_key if null_keys else _string_key)
+        keys = _check_each(paths, mapping, check_key)
         return dict(zip(keys, _check_each(paths, mapping.values(), values.careful), strict=True))
 
     return ValueCheck(fast=fast, careful=careful)
@@ -308,10 +318,6 @@ def _string_key(key: object) -> object:
     if isinstance(key, str):
         return key
     raise Misfit.needs("a string as its key", key)
-
-
-def _string_or_null_key(key: object) -> object:
-    return None if key is None else _string_key(key)
 
 
 def _check_each(paths: Iterable[str], values: Iterable[object], check: Convert) -> list[object]:

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 from srfix.serde.columns.half import only_column, require_string_keys
 from srfix.serde.columns.types import Columns, usable_columns
 from srfix.serde.errors import EncodeError
+from srfix.serde.printable import shortened
 
 _SHOWN_FIELDS = 10
 _SHOWN_CHARACTERS = 60
@@ -26,10 +27,7 @@ class Misfit(Exception):
     @classmethod
     def needs(cls, what: str, value: object) -> Misfit:
         """A misfit of one value. Its callers put the path before it."""
-        shown = repr(value)
-        if len(shown) > _SHOWN_CHARACTERS:
-            shown = f"{shown[:_SHOWN_CHARACTERS]}…"
-        return cls([("", f"needs {what}, got {type(value).__name__} {shown}")])
+        return cls([("", f"needs {what}, got {type(value).__name__} {shortened(repr(value), _SHOWN_CHARACTERS)}")])
 
     def under(self, label: str) -> Iterable[tuple[str, str]]:
         """The same findings, with the path from one level up."""

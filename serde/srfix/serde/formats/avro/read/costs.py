@@ -33,8 +33,6 @@ def text_cost(size: int) -> int:
 
 
 class Costs:
-    """The costs of a schema's values, and the bodies that need a check."""
-
     def __init__(
         self,
         root: AvroNode,
@@ -60,7 +58,7 @@ class Costs:
             raise SchemaError("The schema's types nest too deep to be read safely.") from error
 
     def least(self, node: AvroNode) -> int:
-        """The minimal cost of a value of the type, with empty arrays and maps."""
+        """The minimal cost of a value, with empty arrays and maps."""
         cost = self._least.get(node)  # asked for each part of each body
         return _settled(node, self._least, self._least_of) if cost is None else cost
 

@@ -63,8 +63,6 @@ def _covers_what_is_cut_off(costs: Costs) -> bool:
 
 
 class Description:
-    """The description of the types so far, each with its number."""
-
     def __init__(self, costs: Costs) -> None:
         self._costs = costs
         self._wires: list[_Part] = []

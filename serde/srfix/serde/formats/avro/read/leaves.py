@@ -147,7 +147,6 @@ def _promoted(node: AvroNode, reader: AvroNode, scalar: Scalar, path: str) -> Re
 
 
 def _read_by_fastavro(scalar: Scalar) -> str | None:
-    """The logical type with which fastavro gives the column's value; None if there is none."""
     if not isinstance(scalar.type, ScalarType):
         return None
     by_name = _READ_BY_FASTAVRO.get((scalar.name, scalar.type))
@@ -168,11 +167,8 @@ def _as_number(schema: ParsedSchema) -> ParsedSchema:
     return {
         key: _as_number(cast("ParsedSchema", part)) if isinstance(part, dict) else part
         for key, part in schema.items()
-        if key != "logicalType" or part not in _ARRAY_NUMBERS
+        if key != "logicalType" or part not in ("date", "timestamp-millis")
     }
-
-
-_ARRAY_NUMBERS: Final = ("date", "timestamp-millis")
 
 
 def narrowed(bits: int) -> Finish:

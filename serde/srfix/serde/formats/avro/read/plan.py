@@ -274,7 +274,6 @@ class FastavroPlan:
         return ReadStep(schema=schema, finish=unless_none(finish) if value.writer.is_nullable else finish)
 
     def _default(self, node: AvroNode, default: Fed[AvroType]) -> Value:
-        """A default, read like a value of the field's type; its cost counts for the record."""
         reader_field, plan = default.field, FastavroPlan(for_columns=True)
         step = plan._field(default.value)
         decode = plan.decoder(reader_field.type.node, step, step.whole(default.value.path))

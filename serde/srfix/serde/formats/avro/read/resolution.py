@@ -229,7 +229,6 @@ def _has_several(node: AvroNode) -> bool:
 
 
 def _are_one(writer: AvroNode, reader: AvroNode) -> bool:
-    """Whether Avro treats a named type of the writer as a named type of the reader."""
     return _short(writer) in (_short(reader), *(alias.rpartition(".")[2] for alias in reader.aliases))
 
 

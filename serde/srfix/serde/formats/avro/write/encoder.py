@@ -21,7 +21,7 @@ from srfix.serde.formats.avro.write.kernel import native_encoder
 from srfix.serde.formats.avro.write.scalars import WHOLE_MILLISECONDS, scalar, tagged
 from srfix.serde.formats.avro.write.trees import under_existing, written, written_type
 from srfix.serde.formats.avro.writer_type import AvroType
-from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
+from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck, array_check, entries_check, map_check, record_of
 from srfix.serde.formats.rows.value_check import MISSING, NULL, Convert, Misfit, ValueCheck, encode_error, nullable
 from srfix.serde.projection.tree import Entries, Forbidden, Free, Items, WriteField, WriteFields, WriteScalar, Written
 from srfix.serde.specs import WriteSpec
@@ -65,7 +65,6 @@ def encoder_of(value: Written[AvroType], spec: WriteSpec, *, is_free: bool = Tru
 
 
 def _bare(check: ValueCheck, name: str, case_rule: CaseRule) -> ValueCheck:
-    """A row of one column → its value, which is written."""
     row = RecordCheck(case_rule)
     value = check if check.tag is not None else ValueCheck(fast=check.fast, careful=_unless_none(check.careful))
     row.set_fields([FieldCheck(name=name, field=_BARE, check=value, when_missing=MISSING)])
@@ -111,7 +110,6 @@ class _Checks:
         self._records: dict[WriteFields[AvroType], RecordCheck] = {}
 
     def of(self, value: Written[AvroType]) -> ValueCheck:
-        """The check for values of a type, and for null beside it."""
         writer, how, check = value.writer, value.how, self._beside_null(value)
         if writer.value is not writer.node:
             made = nullable(check, writer.value.name or writer.value.kind)
@@ -170,15 +168,11 @@ class _Checks:
 
     def _branches(self, writer: AvroType, of: WriteFields[AvroType]) -> ValueCheck:
         """A STRUCT of a union's branches, in the form in which a union is read."""
-        record, tags = RecordCheck(CaseRule.EXACT), {}
-        fields: list[FieldCheck] = []
-        for branch in of.fields:
-            assert branch.value is not None
-            node = branch.field.type.node
-            tags[branch.key] = node.name or node.kind
-            check = _null_is(None, self.of(branch.value))
-            fields.append(FieldCheck(name=branch.key, field=branch.key, check=check, when_missing=None))
-        record.set_fields(fields)
+        branches = [
+            (branch.key, branch.field.type.node, branch.value) for branch in of.fields if branch.value is not None
+        ]
+        tags = {name: node.name or node.kind for name, node, _ in branches}
+        checks = {name: _null_is(None, self.of(part)) for name, _, part in branches}
 
         def convert(inner: Convert, value: object) -> object:
             branch_values = cast("dict[str, object]", {} if value is None else inner(value))
@@ -189,7 +183,7 @@ class _Checks:
                 raise Misfit([("", "is null, but the schema does not allow that")])
             return chosen[0] if chosen else NULL
 
-        return record.check.within(convert)
+        return record_of(CaseRule.EXACT, checks).check.within(convert)
 
 
 def _null_is(written: object, check: ValueCheck) -> ValueCheck:

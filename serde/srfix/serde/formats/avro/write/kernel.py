@@ -247,7 +247,6 @@ class _Description:
 
 
 def _null_of(union: AvroNode) -> int | None:
-    """The number of the branch null in a union."""
     return next((number for number, branch in enumerate(union.branches) if branch.kind == "null"), None)
 
 

@@ -34,7 +34,6 @@ from srfix.serde.specs import WriteSpec
 
 
 def written_type(spec: WriteSpec) -> ColumnType:
-    """The source of a schema's root: the row, or the bare value of the only column."""
     return struct_of(spec.known_columns) if spec.wrapped else only_column(spec.known_columns).type
 
 
@@ -96,7 +95,6 @@ def _own_missing(field: tree.WriterField[AvroType]) -> tree.Constant | None:
 
 
 def under_existing(writer: AvroType, spec: WriteSpec) -> tree.Written[AvroType]:
-    """How the columns are written under a schema that was not made from them."""
     if spec.wrapped:
         if writer.value.kind != "record":
             raise SchemaError(f"Columns are written as a record, but the schema is a {describe(writer.node)}.")
@@ -105,7 +103,6 @@ def under_existing(writer: AvroType, spec: WriteSpec) -> tree.Written[AvroType]:
 
 
 def _check_root(root: AvroType, columns: Columns) -> None:
-    """Raises an error if no row of these columns can be written under the schema."""
     wrong, names = _lacking(root, columns), {field.name for field in root.fields("")}
     if wrong:
         raise EncodeError(
