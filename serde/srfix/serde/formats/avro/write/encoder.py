@@ -28,8 +28,6 @@ from srfix.serde.specs import WriteSpec
 
 _MOST_ZEROS: Final = 1_000
 """The most zeros that a decimal's exponent may mean, if fastavro chooses a union's branch: far beyond any type's digits."""
-
-
 _BARE: Final = "\0"
 """The key that holds the bare value until it is taken out."""
 

@@ -91,7 +91,7 @@ class _Walk:
 def _own_missing(field: tree.WriterField[AvroType]) -> tree.Constant | None:
     if field.default is not MISSING:
         return tree.Constant(field.default)
-    return tree.Constant(None) if field.type.node.kind == "union" and field.type.is_nullable else None
+    return tree.Constant(None) if _may_be_null(field) else None
 
 
 def under_existing(writer: AvroType, spec: WriteSpec) -> tree.Written[AvroType]:
