@@ -35,9 +35,9 @@ from enum import Enum
 from typing import Final, NamedTuple, TypeAlias, cast
 
 from srfix.serde.columns.times import READ_AS_INTEGERS
-from srfix.serde.columns.types import MAX_DIGITS, Array, ColumnType, Decimal, Map, ScalarType, Struct, type_name
+from srfix.serde.columns.types import MAX_DIGITS, ColumnType, Decimal, ScalarType, type_name
 from srfix.serde.connect.java_text import double_text, float_text, plain_decimal_text
-from srfix.serde.connect.schema import DECIMAL_NAME, TIME_NAME, ConnectType
+from srfix.serde.connect.schema import DECIMAL_NAME, TIME_NAME, ConnectType, connect_type_of
 from srfix.serde.errors import IncompatibleTypeError, OutOfRangeError
 from srfix.serde.interface import Value
 from srfix.serde.printable import shortened
@@ -81,22 +81,6 @@ def decimal_fit(precision: int, scale: int) -> DecimalFit:
 Coerce: TypeAlias = Callable[[Value], Value]
 """A writer's value that is not null → the column's value. Raises a DecodeError if the value does not fit."""
 
-_COLUMN_TYPES: Final[dict[object, ConnectType]] = {
-    ScalarType.BOOLEAN: ConnectType.BOOLEAN,
-    ScalarType.INTEGER: ConnectType.INT32,
-    ScalarType.BIGINT: ConnectType.INT64,
-    ScalarType.DOUBLE: ConnectType.FLOAT64,
-    ScalarType.STRING: ConnectType.STRING,
-    ScalarType.BYTES: ConnectType.BYTES,
-    ScalarType.DATE: ConnectType.INT32,
-    ScalarType.TIME: ConnectType.INT32,
-    ScalarType.TIMESTAMP: ConnectType.INT64,
-    ScalarType.TIMESTAMP_NTZ: ConnectType.INT64,
-    Decimal: ConnectType.BYTES,
-    Array: ConnectType.ARRAY,
-    Map: ConnectType.MAP,
-    Struct: ConnectType.STRUCT,
-}
 _INT32: Final = frozenset({ConnectType.INT8, ConnectType.INT16, ConnectType.INT32})
 _INT64: Final = _INT32 | {ConnectType.INT64}
 _FLOAT64: Final = frozenset({ConnectType.FLOAT32, ConnectType.FLOAT64})
@@ -117,11 +101,6 @@ DAY_MS: Final = 86_400_000
 _SHOWN_CHARACTERS: Final = 60
 _OTHER_TIME: Final = "the writer's type is Time, which is 0 to 86400000 milliseconds"
 _NO_TIME: Final = f"{_OTHER_TIME}. {READ_AS_INTEGERS}"
-
-
-def connect_type_of(column: ColumnType) -> ConnectType:
-    """The Connect type of a column (`SchemaConverters.sqlToConnectConverter`)."""
-    return _COLUMN_TYPES[column if isinstance(column, ScalarType) else type(column)]
 
 
 def refusal(writer: ConnectType, column: ColumnType, path: str) -> IncompatibleTypeError | None:

@@ -25,7 +25,6 @@ from srfix.serde.columns.types import (
     Struct,
     usable_columns,
 )
-from srfix.serde.connect.coercions import connect_type_of
 from srfix.serde.connect.schema import (
     DATE_NAME,
     DECIMAL_NAME,
@@ -38,6 +37,7 @@ from srfix.serde.connect.schema import (
     ConnectSchema,
     ConnectType,
     array,
+    connect_type_of,
     decimal,
     logical,
     map_of,

@@ -9,6 +9,7 @@ from enum import Enum
 from functools import partial
 from typing import Final
 
+from srfix.serde.columns.types import Array, ColumnType, Decimal, Map, ScalarType, Struct
 from srfix.serde.errors import SchemaError
 
 DECIMAL_NAME: Final = "org.apache.kafka.connect.data.Decimal"
@@ -63,6 +64,27 @@ class ConnectType(Enum):
 
 
 NARROW: Final = (ConnectType.INT8, ConnectType.INT16)
+_COLUMN_TYPES: Final[dict[object, ConnectType]] = {
+    ScalarType.BOOLEAN: ConnectType.BOOLEAN,
+    ScalarType.INTEGER: ConnectType.INT32,
+    ScalarType.BIGINT: ConnectType.INT64,
+    ScalarType.DOUBLE: ConnectType.FLOAT64,
+    ScalarType.STRING: ConnectType.STRING,
+    ScalarType.BYTES: ConnectType.BYTES,
+    ScalarType.DATE: ConnectType.INT32,
+    ScalarType.TIME: ConnectType.INT32,
+    ScalarType.TIMESTAMP: ConnectType.INT64,
+    ScalarType.TIMESTAMP_NTZ: ConnectType.INT64,
+    Decimal: ConnectType.BYTES,
+    Array: ConnectType.ARRAY,
+    Map: ConnectType.MAP,
+    Struct: ConnectType.STRUCT,
+}
+
+
+def connect_type_of(column: ColumnType) -> ConnectType:
+    """The Connect type of a column (`SchemaConverters.sqlToConnectConverter`)."""
+    return _COLUMN_TYPES[column if isinstance(column, ScalarType) else type(column)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import Final
 
 from srfix.serde.columns.types import Column, Columns, ColumnType, Decimal, ScalarType, Struct
-from srfix.serde.connect.coercions import connect_type_of
 from srfix.serde.connect.columns import NO_PRECISION
-from srfix.serde.connect.schema import NARROW, ConnectType
+from srfix.serde.connect.schema import NARROW, ConnectType, connect_type_of
 from srfix.serde.connect.time_units import TimeUnit, time_unit
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.avro.connect import map_entry_types, to_connect, union_field_name

@@ -21,8 +21,7 @@ from __future__ import annotations
 
 from srfix.serde.columns.half import only_column, struct_of
 from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct, type_name
-from srfix.serde.connect.coercions import connect_type_of
-from srfix.serde.connect.schema import DECIMAL_NAME
+from srfix.serde.connect.schema import DECIMAL_NAME, connect_type_of
 from srfix.serde.errors import EncodeError, SchemaError
 from srfix.serde.formats.avro.connect import map_entry_types
 from srfix.serde.formats.avro.internal_schema import avro_fields
