@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, Unpack
 
 from srfix.serde.casing import CaseRule, match_keys
@@ -225,14 +225,12 @@ def _with_null(schema: ConnectSchema, column: ColumnType, path: str, spec: Write
     check = _value(schema, column, path, spec)
     default, nullable = schema.default, schema.optional
 
-    def converted(convert: Convert, value: object) -> object:
-        if value is not None:
-            return convert(value)
+    def of_null() -> object:
         if default is None and not nullable:
             raise Misfit([("", "is null; the schema neither allows null nor has a default")])
         return default
 
-    return check.within(converted)
+    return check.within(lambda convert: lambda value: of_null() if value is None else convert(value))
 
 
 def _struct(schema: ConnectSchema, column: Struct, path: str, spec: WriteSpec) -> ValueCheck:
@@ -275,4 +273,4 @@ def _struct(schema: ConnectSchema, column: Struct, path: str, spec: WriteSpec) -
                 written[name] = defaults[name]
         return written
 
-    return record_of(CaseRule.EXACT, checks).check.within(converted)
+    return record_of(CaseRule.EXACT, checks).check.within(lambda convert: partial(converted, convert))

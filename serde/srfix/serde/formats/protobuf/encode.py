@@ -72,7 +72,7 @@ def column_encoder(message: Descriptor, root: ProtoType, indexes: tuple[int, ...
         value = bare_value(convert(row), column.name)
         return value if root.holds is not None else {"value": value}
 
-    check = record.check.within(bare)
+    check = record.check.within(lambda convert: partial(bare, convert))
     return _encoder(message, indexes, check.fast, check)
 
 
@@ -185,7 +185,7 @@ class _Plan:
         check = self.value(writer, column, path)
         if isinstance(column, Struct | Array | Map) or not is_held(writer):
             return check
-        return check.within(lambda convert, value: {"value": convert(value)})
+        return check.within(lambda convert: lambda value: {"value": convert(value)})
 
     def _map(self, writer: ProtoType, keys: ColumnType, values: ColumnType, path: str) -> ValueCheck:
         key, value = writer.entries(path)
@@ -209,9 +209,9 @@ class _Plan:
         }
         record = record_of(self._spec.case_rule, checks)
         if writer.is_union:
-            return record.check.within(_one_of)
+            return record.check.within(lambda convert: partial(_one_of, convert))
         unions = tuple(name for name, type_ in types.items() if type_.is_union)
-        return record.check.within(partial(_without, unions)) if unions else record.check
+        return record.check.within(lambda convert: partial(_without, unions, convert)) if unions else record.check
 
 
 def _one_of(convert: Convert, value: object) -> object:

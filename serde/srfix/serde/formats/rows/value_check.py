@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Final, TypeAlias
 
 from srfix.serde.columns.half import only_column, require_string_keys
@@ -75,9 +74,9 @@ class ValueCheck:
     tag: str | None = None
     """The name of the union's branch; None outside of a nullable union."""
 
-    def within(self, wrap: Callable[[Convert, object], object]) -> ValueCheck:
-        """Both ways within a function that gets each of them, and every value first."""
-        return ValueCheck(fast=partial(wrap, self.fast), careful=partial(wrap, self.careful))
+    def within(self, wrap: Callable[[Convert], Convert]) -> ValueCheck:
+        """Wraps both ways in a function that sees every value first."""
+        return ValueCheck(fast=wrap(self.fast), careful=wrap(self.careful))
 
 
 def checked_by(convert: Convert) -> ValueCheck:
@@ -85,13 +84,13 @@ def checked_by(convert: Convert) -> ValueCheck:
 
 
 def or_none(check: ValueCheck) -> ValueCheck:
-    made = check.within(lambda convert, value: None if value is None else convert(value))
+    made = check.within(lambda convert: lambda value: None if value is None else convert(value))
     return replace(made, exact=check.exact, is_narrow=check.is_narrow)
 
 
 def nullable(check: ValueCheck, tag: str) -> ValueCheck:
     """The check for a union of null and this type."""
-    made = check.within(lambda convert, value: NULL if value is None else (tag, convert(value)))
+    made = check.within(lambda convert: lambda value: NULL if value is None else (tag, convert(value)))
     return replace(made, exact=check.exact, is_narrow=check.is_narrow, tag=tag)
 
 

@@ -8,6 +8,7 @@ import datetime
 import decimal
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Final, assert_never, cast
 
 from srfix.serde.casing import CaseRule
@@ -66,7 +67,7 @@ def _bare(check: ValueCheck, name: str, case_rule: CaseRule) -> ValueCheck:
     row = RecordCheck(case_rule)
     value = check if check.tag is not None else ValueCheck(fast=check.fast, careful=_unless_none(check.careful))
     row.set_fields([FieldCheck(name=name, field=_BARE, check=value, when_missing=MISSING)])
-    return row.check.within(lambda convert, bare_value: cast("dict[str, object]", convert(bare_value))[_BARE])
+    return row.check.within(lambda convert: lambda bare_value: cast("dict[str, object]", convert(bare_value))[_BARE])
 
 
 def _unless_none(careful: Convert) -> Convert:
@@ -181,12 +182,12 @@ class _Checks:
                 raise Misfit([("", "is null, but the schema does not allow that")])
             return chosen[0] if chosen else NULL
 
-        return record_of(CaseRule.EXACT, checks).check.within(convert)
+        return record_of(CaseRule.EXACT, checks).check.within(lambda inner: partial(convert, inner))
 
 
 def _null_is(written: object, check: ValueCheck) -> ValueCheck:
     """Connect's `Struct.get`: if the schema has a default, null becomes the default."""
-    return check.within(lambda inner, value: written if value is None else inner(value))
+    return check.within(lambda inner: lambda value: written if value is None else inner(value))
 
 
 def _without_null(check: ValueCheck) -> ValueCheck:
@@ -197,7 +198,7 @@ def _without_null(check: ValueCheck) -> ValueCheck:
             raise Misfit([("", "is null, but the schema does not allow that")])
         return inner(value)
 
-    return check.within(convert)
+    return check.within(lambda inner: partial(convert, inner))
 
 
 def _refusing(why: str) -> ValueCheck:
