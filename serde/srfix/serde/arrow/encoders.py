@@ -63,7 +63,7 @@ class EncodeRowWise:
 
 
 def _rows(rows: pa.StructArray, read: Read) -> Iterator[object]:
-    """The rows; in place of a row that cannot be read, its `Misfit`."""
+    """In place of a row that cannot be read comes its `Misfit`."""
     for start in range(0, len(rows), ROWS_AT_A_TIME):
         some = rows.slice(start, ROWS_AT_A_TIME)
         try:
@@ -176,7 +176,6 @@ class EncodeKernelWise:
 
 
 def _merged(payloads: pa.BinaryArray, left: Sequence[int], remainder: EncodedBatch) -> EncodedBatch:
-    """All payloads in order: the kernel's, and those of the rows that it left."""
     pa = pyarrow()
     places: list[int | None] = list(range(len(payloads)))
     for position in left:

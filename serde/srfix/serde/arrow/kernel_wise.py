@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 _Odd: TypeAlias = tuple[int, str, str | None]
 """Position, the kernel's reason, and its message; reason and message are None if Python must find them."""
 _LEVELS: Final = 30
-"""How deep columns may nest: pyarrow imports 64 levels, and a map takes two of them; the kernel's JSON has 128 levels,
-and a struct takes three of them."""
+"""pyarrow imports 64 levels, of which a map takes two; the kernel's JSON has 128, of which a struct takes three."""
 
 
 class KernelWise:
@@ -153,7 +152,7 @@ def _about(payload: bytes, ctx: Context, words_by_prefix: dict[bytes, str]) -> s
 
 
 def _payloads_at(payloads: Payloads, positions: Sequence[int]) -> list[bytes]:
-    """The payloads at these positions. None of them is null."""
+    """None of them is null."""
     if isinstance(payloads, Sequence):
         return [payload for position in positions if (payload := payloads[position]) is not None]
     return cast("list[bytes]", payloads.take(pyarrow().array(positions, pyarrow().int64())).to_pylist())
@@ -198,7 +197,6 @@ _KINDS: Final[dict[str, tuple[type[DecodeError], Reason]]] = {
     "trailing": (TrailingBytesError, Reason.TRAILING_BYTES),
     "malformed": (DecodeError, Reason.DECODE_FAILED),
 }
-"""Error classes, by the kernel's word."""
 _SHORT: Final = 1_000
 """Messages up to this number of characters are never cut."""
 
@@ -222,7 +220,6 @@ class FaultyRow(BadRow):
 
     @property
     def error(self) -> SrfixError:
-        """The full error."""
         made: SrfixError | None = getattr(self, "_error", None)
         if made is None:
             assert self.payload is not None

@@ -284,7 +284,6 @@ def _bad_row(errors: Sequence[DecodeError], position: int, payloads: Payloads) -
 
 
 def payload_at(payloads: Payloads, position: int) -> bytes | None:
-    """One of the payloads as Python bytes."""
     if isinstance(payloads, Sequence):
         return payloads[position]
     payload: bytes | None = payloads[position].as_py()
@@ -299,7 +298,7 @@ def _schema_of(columns: Columns) -> pa.Schema:
 def with_odd_rows(
     columns: Sequence[pa.Array], odd: Sequence[int], payloads: Payloads, ctx: Context, row_wise: RowWise
 ) -> DecodedBatch:
-    """The batch, in which the values of the odd rows (which are null so far) come from the row-wise reader."""
+    """The values of the odd rows, which are null so far, come from the row-wise reader."""
     pa = pyarrow()
     schema = row_wise.schema
     rows = pa.RecordBatch.from_arrays(list(columns), schema=schema)

@@ -179,7 +179,6 @@ _TESTS: Final[dict[ScalarType, tuple[str, ...]]] = {
 
 
 def is_any(type_: pa.DataType, tests: Iterable[str]) -> bool:
-    """Whether one of these functions of `pyarrow.types`, given by name, accepts the type. Older versions of pyarrow
-    lack the newest functions."""
+    """The tests are names in `pyarrow.types`; older versions of pyarrow lack the newest ones."""
     types = pyarrow().types
     return any(hasattr(types, test) and getattr(types, test)(type_) for test in tests)

@@ -141,7 +141,7 @@ def _values_of_row(deserialize: Deserializer, ctx: Context, payload: bytes, _off
 
 
 def _instants(values: Sequence[object]) -> pa.Array:
-    """Converts datetimes and numbers of milliseconds since 1970."""
+    """Takes datetimes, and numbers of milliseconds since 1970."""
     pa = pyarrow()
     type_ = pa.timestamp("us", tz="UTC")
     with suppress(*REFUSED):

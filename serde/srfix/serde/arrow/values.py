@@ -1,9 +1,4 @@
-"""Arrow arrays → Python values in the form that serializers take: exactly, or not at all.
-
-pyarrow's own `to_pylist` is fast for numbers, text and bytes, so it converts them. This module converts the other
-types, because `to_pylist` is slow for times and dates, cuts nanoseconds, gives maps as pairs, and as dicts keeps only
-the last of two equal map keys.
-"""
+"""Arrow arrays → Python values in the form that serializers take: exactly, or not at all."""
 
 from __future__ import annotations
 
@@ -22,8 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Read: TypeAlias = "Callable[[pa.Array], list[object]]"
-"""An array's values, with None for its nulls. Raises a `Misfit` with the paths of all entries that cannot be a
-value."""
+"""Null is None. Raises a `Misfit` with the paths of all entries that cannot be a value."""
 TimeUnit: TypeAlias = Literal["ms", "us"]
 """The finest unit of times: milliseconds or microseconds."""
 
@@ -45,12 +39,10 @@ _PLAIN: Final = (
     "is_fixed_size_binary",
     "is_null",
 )
-"""The types that `to_pylist` converts, by their functions in `pyarrow.types`. Older versions of pyarrow lack the newest
-functions."""
+"""What `to_pylist` converts, by names in `pyarrow.types`; older versions of pyarrow lack the newest ones."""
 
 
 def struct_reader(fields: Sequence[pa.Field], path: str, unit: TimeUnit) -> Read:
-    """The values of structs, as dicts."""
     names = [field.name for field in fields]
     if len(set(names)) < len(names):
         raise ColumnError(f"Two fields of {path or 'the batch'} have the same name: {', '.join(map(repr, names))}.")
@@ -142,8 +134,6 @@ def _decimals(array: pa.Array) -> list[object]:
 
 
 def _each_number(convert: Callable[[int], object], path: str) -> Read:
-    """For types that Arrow stores as numbers."""
-
     def read(array: pa.Array) -> list[object]:
         pa = pyarrow()
         numbers = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64()).to_pylist()
@@ -167,8 +157,7 @@ def _date_of_ms(milliseconds: int) -> datetime.date:
 
 
 def _in_unit(have: str, want: TimeUnit, convert: Callable[[int], object]) -> Callable[[int], object]:
-    """Adapts `convert`, which takes microseconds, to numbers of another unit. Numbers that are finer than the wanted
-    unit are refused."""
+    """`convert` takes microseconds; numbers that are finer than the wanted unit are refused."""
     nanoseconds, finest = _NANOSECONDS[have], _NANOSECONDS[want]
 
     def scaled(number: int) -> object:
@@ -190,7 +179,7 @@ def _timestamp(microseconds: int) -> datetime.datetime:
 
 
 def _local(microseconds: int) -> datetime.datetime:
-    """A time of a clock without a zone. The serializer accepts it only for local times."""
+    """The serializer accepts it only for local times."""
     return _timestamp(microseconds).replace(tzinfo=None)
 
 

@@ -43,8 +43,7 @@ _TIMES: Final = 10
 _JAVA_OPTIONS: Final = ("spark.driver.defaultJavaOptions", "spark.executor.defaultJavaOptions")
 """The prefix of options that Spark puts before the `extraJavaOptions`, so that a cluster's own options stay."""
 _NEEDED: Final = {"array": (_ITEMS,), "map": (_ITEMS,), "string": (_STRING, _BYTES), "bytes": (_STRING, _BYTES)}
-"""Avro type that a reader wants → the properties that limit it. A string may have been written as bytes, and bytes as a
-string."""
+"""By the type that a reader wants. A string may have been written as bytes, and bytes as a string."""
 _TOO_OLD: Final = (
     "Spark's Avro is older than 1.11.3 and has no limit on the items of arrays and maps, whatever is set: a record "
     "of ten bytes that claims 2³⁰ items can crash Spark's JVMs. Use a later patch release of this Spark (3.5.9 has "
@@ -59,10 +58,7 @@ _FLAGS: Final = " ".join(f"-D{name}={most}" for name, most in LIMITS.items())
 
 
 def with_avro_limits(config: Mapping[str, str]) -> dict[str, str]:
-    """The configuration, with `LIMITS` in the options of the driver's and the executors' JVMs.
-
-    Existing limits stay, here and in the `extraJavaOptions` of the cluster's own configuration.
-    """
+    """Existing limits stay, here and in the `extraJavaOptions` of the cluster's own configuration."""
     bounded = dict(config)
     for option in _JAVA_OPTIONS:
         java_options = config.get(option, "")
@@ -72,8 +68,7 @@ def with_avro_limits(config: Mapping[str, str]) -> dict[str, str]:
 
 
 def limits_needed(read: JvmRead) -> tuple[str, ...]:
-    """The properties without which a few bytes of a topic can crash the reading JVM; none if no wanted field has a
-    length."""
+    """The properties without which a few bytes of a topic can crash the reading JVM."""
     needed: set[str] = set()
     for shape in read.shapes:
         root = json.loads(shape.reader_schema)
@@ -83,8 +78,7 @@ def limits_needed(read: JvmRead) -> tuple[str, ...]:
 
 
 def unbounded(spark: SparkSession, needed: Iterable[str]) -> str | None:
-    """Why the jvm engine is not safe in a session, in sentences that say how to make it safe; None if it is safe. A
-    session is checked once, by a small job, and not at all if no property is needed."""
+    """Why the jvm engine is not safe in a session, which a small job checks once, if a property is needed."""
     wanted = tuple(needed)
     if not wanted:
         return None
@@ -110,7 +104,6 @@ def unbounded(spark: SparkSession, needed: Iterable[str]) -> str | None:
 
 
 def skips_items(read: JvmRead) -> bool:
-    """Whether an array or map of a writer is skipped because no column wants it."""
     return any(
         _items(json.loads(shape.writer_schema), {}) > _items(json.loads(shape.reader_schema), {})
         for shape in read.shapes
@@ -118,8 +111,7 @@ def skips_items(read: JvmRead) -> bool:
 
 
 def unending(spark: SparkSession, read: JvmRead) -> str | None:
-    """Why a record may keep the jvm engine busy for ever in a session, in sentences that say what to do; None if no
-    record can."""
+    """Why a record may keep the jvm engine busy for ever in a session."""
     if not skips_items(read):
         return None
     from srfix.serde.spark._pyspark.sessions import ends_its_skipping
@@ -150,7 +142,6 @@ def _items(schema: object, named: dict[str, object]) -> int:
 
 
 def _types(schema: object) -> Iterable[str]:
-    """The names of all types in an Avro schema (as JSON)."""
     if isinstance(schema, str):
         yield schema
     elif isinstance(schema, list):

@@ -38,10 +38,8 @@ if TYPE_CHECKING:
 _logger: Final = logging.getLogger("srfix.serde.spark")
 
 _with_srfix: Final[WeakSet[SparkSession]] = WeakSet()
-"""Sessions whose workers have srfix. Other sessions are checked again, because srfix may have been installed in the
-meantime."""
+"""Others are checked again, because srfix may have been installed in the meantime."""
 _warned: Final[WeakSet[SparkSession]] = WeakSet()
-"""Sessions without limits for which a warning was logged."""
 
 
 def choose_engine(
@@ -131,8 +129,7 @@ def _require_avro(spark: SparkSession) -> None:
 
 
 def _require_bounds(spark: SparkSession, read: JvmRead, engine: Engine) -> None:
-    """:raises EngineRefusedError: with `auto`, if a record could crash the JVM that reads it. Otherwise it logs a
-    warning."""
+    """With `auto` it refuses if a record could crash the JVM that reads it; otherwise it logs a warning."""
     why = unbounded(spark, limits_needed(read)) or unending(spark, read)
     if why is None:
         return

@@ -101,8 +101,7 @@ _SAID: Final[tuple[tuple[str, type[ClusterError | UsageError], str], ...]] = (
         "kafka.security.protocol: a broker with TLS does not answer a client without TLS.",
     ),
 )
-"""Spark's message → srfix's error; the first match counts. Java's words are repeated only if they cannot contain an
-option's value."""
+"""The first match counts. Java's words are repeated only if they cannot contain an option's value."""
 
 
 def kafka_error_of(
@@ -113,8 +112,7 @@ def kafka_error_of(
     servers: str | None = None,
     writes: bool = False,
 ) -> SrfixError | None:
-    """The error for Spark's message and Java's stack trace; None if it is not an error of Kafka. `of_topic` are words
-    that replace the topic, for example for one of several topics."""
+    """None if the text is not about Kafka. `of_topic` are words that replace the topic (one of several topics)."""
     if of_topic is None:
         of_topic = "the topic" if topic is None else f"the topic {foreign(topic)!r}"
     where = "the Kafka cluster" if servers is None else f"the Kafka cluster at {foreign(servers)}"
@@ -142,8 +140,7 @@ def kafka_error_of(
 
 
 BAD_ROW_END: Final = " To keep such rows apart, read with on_error='quarantine'."
-"""The end of the message with which a bad row fails a job. `_pyspark.frames` writes the rest, and `_BAD_ROW` parses
-it."""
+"""Ends the message with which a bad row fails a job; `_pyspark.frames` writes the rest, and `_BAD_ROW` parses it."""
 UNWRITTEN_END: Final = " To keep such rows apart, write with on_error='quarantine'."
 """The same for a row that cannot be written: `write.frame_row` writes the rest, and `_UNWRITTEN` parses it."""
 

@@ -43,8 +43,7 @@ def struct_of(fields: Iterable[FrameField]) -> dict[str, object]:
 
 
 def word_of(type_: FrameType) -> str:
-    """The type's own word, such as `struct` or `decimal(10,2)`; for a user-defined type, the word of its underlying
-    type."""
+    """Such as `struct` or `decimal(10,2)`; for a user-defined type, the word of its underlying type."""
     if isinstance(type_, str):
         return "string" if _CHARACTERS.fullmatch(type_) else _WORDS.get(type_, type_)
     return word_of(cast("FrameType", type_["sqlType"])) if type_["type"] == "udt" else str(type_["type"])

@@ -16,9 +16,7 @@ Engine: TypeAlias = Literal["auto", "arrow", "jvm"]
 """The decoder: the serde on Arrow batches on the executors, or Spark's own Avro in the JVM; `auto` chooses."""
 ENGINES: Final = ("auto", "arrow", "jvm")
 UnknownIds: TypeAlias = Literal["resolve", "fail"]
-"""What happens with a schema id that the plan does not know, if the JVM decodes: a Python stage looks it up
-(`resolve`), or the row is bad with UNKNOWN_ID and there is no such stage (`fail`). Even an empty Python stage costs
-about as much as the decoding."""
+"""`resolve` looks it up in a Python stage, which even if empty costs as much as decoding; `fail` makes a bad row."""
 
 MissingColumns: TypeAlias = Literal["error", "null"]
 """The handling of a column that no version feeds: an error when the read is planned, or null in every row."""

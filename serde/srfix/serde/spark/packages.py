@@ -21,8 +21,6 @@ from srfix.serde.spark.releases import lacks_source
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JarVersions:
-    """Versions of the jars that work together, for one release line of Spark."""
-
     avro: str
     kafka: str
     """A version that is older than Spark breaks streams (`HDFSMetadataLog`)."""
@@ -150,8 +148,7 @@ _SAID: Final = (
 
 
 def without_jars() -> str:
-    """A sentence about the way without jars (for example without a network), to follow another sentence; empty on a
-    Spark without this way."""
+    """For a user without jars, for example without a network; empty on a Spark without this way."""
     try:
         lacking = lacks_source()
     except ModuleNotFoundError:

@@ -19,11 +19,8 @@ from srfix.serde.errors import EngineRefusedError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abilities:
-    """The abilities of srfix on one release line of Spark."""
-
     arrow: bool
-    """The arrow engine, alone or beside the jvm engine: later schemas, JSON, JSON_SR, KAFKA, rows in quarantine on
-    writing."""
+    """Alone or beside the jvm engine: later schemas, JSON, JSON_SR, KAFKA, rows in quarantine on writing."""
     source: bool
     """`format("srfix")`, for reading and writing."""
     source_stream_writer: bool
@@ -41,7 +38,7 @@ ABILITIES: Final[Mapping[str, Abilities]] = {
 
 
 def abilities_in_words(spark_version: str) -> str:
-    """The abilities of srfix on a Spark such as `4.3.0`: `jvm engine, arrow engine, format("srfix")`."""
+    """Such as `jvm engine, arrow engine, format("srfix")`."""
     line = ".".join(spark_version.split(".")[:2])
     if line not in ABILITIES:
         return f"not tried with srfix; {', '.join(ABILITIES)} were"
@@ -64,8 +61,7 @@ def lacks_arrow() -> str | None:
 
 
 def takes_jars_later() -> bool:
-    """Whether a running session of the installed PySpark can add jars. Before 4.0, `from_avro` is called through its
-    class, which Python finds only in the jars with which the JVM was started. True if there is no PySpark."""
+    """Before 4.0, `from_avro` is found only in jars with which the JVM was started. True if there is no PySpark."""
     try:
         import pyspark
     except ModuleNotFoundError:
@@ -79,10 +75,7 @@ def require_arrow() -> None:
 
 
 def arrow_or(instead: str, *, advice: str) -> str:
-    """The advice of a message: something with the arrow engine, or `instead` on a PySpark without it.
-
-    It also works without PySpark, and does not load it.
-    """
+    """It also works without PySpark, and does not load it."""
     functions = sys.modules.get("pyspark.sql.functions")
     return advice if functions is None or hasattr(functions, "arrow_udf") else instead
 

@@ -30,7 +30,6 @@ _JAR_OPTIONS: Final = frozenset({"spark.jars", "spark.jars.packages"})
 _SUBMITTED: Final = re.compile(r"(?:--master[ =]|--conf[ =]spark\.master=)\s*(\S+)")
 _DEFAULT: Final = re.compile(r"^\s*spark\.master[\s=:]+(\S+)", re.MULTILINE)
 _CONNECT_PORT: Final = 15002
-"""The default port of a Connect server."""
 
 
 def start_session(
@@ -104,7 +103,6 @@ def check_session(spark: SparkSession, *, avro: bool = True, kafka: bool = True)
 def _with_jars_from_the_start(
     app_name: str, master: str | None, config: dict[str, str], packages: tuple[str, ...] | None
 ) -> SparkSession:
-    """A session for a Spark that cannot add jars later."""
     remote = master is not None and master.startswith("sc://")  # only its server can have the jars
     if packages != () and not remote and not _JAR_OPTIONS & config.keys():
         wanted = packages_for().coordinates if packages is None else packages
@@ -150,7 +148,7 @@ def _started(app_name: str, master: str | None, config: dict[str, str]) -> Spark
 
 
 def _master(master: str | None, config: Mapping[str, str]) -> str:
-    """Where Spark will run, as far as it is known in advance: from the argument, otherwise from the configuration."""
+    """As far as it is known in advance."""
     if master or (master := config.get("spark.master") or os.environ.get("SPARK_REMOTE")):
         return master
     folder = os.environ.get("SPARK_CONF_DIR") or str(Path(os.environ.get("SPARK_HOME", "")) / "conf")

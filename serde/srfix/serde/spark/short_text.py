@@ -11,14 +11,12 @@ _LABEL: Final = 14
 
 
 def short_text(head: str, entries: Iterable[tuple[str, str]]) -> str:
-    """The head, and a line of at most 120 characters for each label and its text; the last line says how to get the
-    whole text."""
+    """A line of at most 120 characters for each label and its text; the last line says how to get the whole text."""
     lines = [f"  {label:<{_LABEL - 4}}  {shorten(text, _WIDTH - _LABEL, placeholder=' …')}" for label, text in entries]
     return "\n".join((head, *lines, "All of it: explain(extended=True)"))
 
 
 def first_ones(words: Iterable[str], most: int) -> str:
-    """The first words, and the number of the others."""
     all_words = list(words)
     more = f" and {len(all_words) - most} more" if len(all_words) > most else ""
     return f"{', '.join(all_words[:most])}{more}"

@@ -259,7 +259,7 @@ def write_stream(
 
 
 def _check_quarantine(quarantine: object) -> None:
-    """Checks that the function can be called, because the first bad row may come much later."""
+    """The first bad row may come much later, so this is checked at once."""
     if not callable(quarantine):
         raise UsageError(
             f"quarantine= is called with a frame of bad rows and the batch's id, but {type(quarantine).__name__} "
@@ -292,8 +292,6 @@ def _keep(quarantine: Quarantine, bad: DataFrame, batch_id: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Half:
-    """A record's value or key, and the frame's columns for it."""
-
     plan: WritePlan
     from_: str | Sequence[str] | None
     null_rows: NullRows
@@ -329,8 +327,7 @@ def _encoded(df: DataFrame, halves: list[_Half], engine: Engine, workers_have_sr
 def _written_apart(
     df: DataFrame, halves: list[_Half], engine: Engine, workers_have_srfix: bool | None
 ) -> tuple[DataFrame, Callable[[DataFrame], tuple[DataFrame, DataFrame]]]:
-    """The frame with its payloads and reasons added, and a function that splits it: into good rows in the form for
-    Kafka's sink, and bad rows in their original form."""
+    """The frame with payloads and reasons, and what splits it: good rows for Kafka's sink, bad rows as they were."""
     from srfix.serde.spark._pyspark.write import taken_apart
 
     names = {half.plan.role.value: f"_srfix_written_{half.plan.role.value}" for half in halves}
@@ -364,8 +361,7 @@ def _engine(
     *,
     is_quarantine: bool,
 ) -> JvmWrite | None:
-    """The instructions for Spark's Avro; None for the arrow engine. The choice and its reason are logged as
-    information."""
+    """None for the arrow engine."""
     write: JvmWrite | None = None
     try:
         write = jvm_write(plan, row)

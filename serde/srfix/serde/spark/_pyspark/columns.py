@@ -90,7 +90,7 @@ def _result(one: Column, plan: ReadPlan, on_error: OnBadRow) -> Column:
 
 
 def _binary(column: Column) -> Column:
-    """The column; an error if it has another type. Spark knows the type before it runs, so this reads no row."""
+    """Spark knows the type before it runs, so this check reads no row."""
     before, behind = _NO_BINARY.split("{}")
     message = F.concat(F.lit(before), F.typeof(column), F.lit(behind))
     return F.when(F.typeof(column) == "binary", column.cast("binary")).otherwise(F.raise_error(message).cast("binary"))

@@ -29,9 +29,7 @@ PROBLEM: Final = "problem"
 
 
 def framed_by_header(payload: Column, headers: Column, role: Role) -> Column:
-    """`struct<payload: binary, problem: string>`: the payload with the header's magic byte and GUID before it, or
-    unchanged if there is no such header; or no payload and the reason (from `wire.header_guid`) why the header cannot
-    be read."""
+    """`struct<payload: binary, problem: string>`: the payload behind its header's GUID, or why there is no GUID."""
     name = schema_id_header(role)
     header = F.try_element_at(F.filter(headers, lambda one: one["key"] == name), F.lit(-1))  # the last one counts
     value = header["value"]
@@ -80,9 +78,7 @@ def arrow_decoded(
 
 
 def arrow_fallback(plan: ReadPlan, payload: Column) -> Column:
-    """Like `arrow_decoded` after a barrier, but `payload` is null in the rows that need no decoding. It gives null for null,
-    and a batch with only nulls takes no time.
-    """
+    """Null in the rows that need no decoding gives null; a batch with only nulls takes no time."""
     return _called("fallback_decoder", plan, payload, is_deterministic=True)
 
 
@@ -95,7 +91,6 @@ def _called(factory: str, plan: ReadPlan, *columns: Column, is_deterministic: bo
 
 
 def decoded_type(plan: ReadPlan) -> StructType:
-    """The result type of both engines."""
     return StructType(
         [
             StructField("row", struct_type(plan.spark_schema())),
@@ -107,11 +102,9 @@ def decoded_type(plan: ReadPlan) -> StructType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoding:
-    """An engine for a plan."""
-
     plan: ReadPlan
     read: JvmRead | None
-    """The jvm engine's instructions; None for the arrow engine."""
+    """None for the arrow engine."""
     fallback: Callable[[Column], Column] | None = None
     """The reader of payloads that the jvm engine does not know (`jvm.jvm_rows`)."""
 
@@ -122,14 +115,12 @@ class Decoding:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The fields of its result."""
         if self.read is None:
             return ("row", "reason", "message")
         return ("row",) if self.fallback is None else ("row", "left")
 
     def made(self, payload: Payload, headers: Column | None = None) -> Column:
-        """A struct with the fields `names`. It must be computed once per row: after the barrier of `frames`, or in a
-        lambda's array."""
+        """`struct<names>`; it must be computed once per row: after the barrier of `frames`, or in a lambda's array."""
         if self.read is None:
             return arrow_decoded(self.plan, payload.bytes_, headers=headers, behind_barrier=True)
         return jvm_rows(self.read, payload, fallback=self.fallback)
@@ -147,7 +138,7 @@ class Decoding:
         is_good: Column,
         problem: Column | None = None,
     ) -> Judged:
-        """The judgement on the result of `made`. A `problem` is the error of the payload's framing, in words."""
+        """A `problem` is the error of the payload's framing, in words."""
         row = made["row"]
         if self.read is not None:
             return judged(self.read, payload, row=row, left=made.get("left"), is_good=is_good, problem=problem)

@@ -25,12 +25,11 @@ from srfix.serde.subjects.names import Role
 _REFUSED: Final = (Reason.UNKNOWN_ID.value, Reason.NOT_UNDER_SUBJECT.value)
 _TRACKED: Final = 10 * MAX_UNKNOWN_IDS
 _HAS_TOP_K: Final = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 1)
-"""Whether Spark has `approx_top_k`, which exists since 4.1."""
+"""`approx_top_k` exists since Spark 4.1."""
 
 
 def count_columns(reason: Column, payload: Column, *, is_of_topics: bool = False) -> list[Column]:
-    """The counts `rows`, `tombstones`, `bad`, one for each `Reason` of an error, and `unknown_ids`. Each aggregate
-    costs time for each row."""
+    """Each aggregate costs time for each row."""
     never = {Reason.ENCODE_FAILED} if is_of_topics else {Reason.ENCODE_FAILED, Reason.NO_PLAN}
     errors = [one for one in Reason if one.is_error and one not in never]
     return [
@@ -43,7 +42,7 @@ def count_columns(reason: Column, payload: Column, *, is_of_topics: bool = False
 
 
 def default_columns(reason: Column) -> list[Column]:
-    """The counts of a stream without `observe`: `rows`, `tombstones`, `bad`. Each aggregate costs time for each row."""
+    """`rows`, `tombstones`, `bad`, for a stream without `observe`."""
     return count_columns(reason, F.lit(b""))[:3]
 
 
@@ -170,7 +169,6 @@ def decode_frame(
 
 
 def raised_where(rows: DataFrame, is_bad: Column, raised: Column, row: Column) -> tuple[DataFrame, Column]:
-    """The frame and the row's column; bad rows raise an error."""
     # After a generator, like `_behind_barrier`, because Spark would otherwise write the check of the row twice: for the
     # filter and for the row.
     rows = rows.select("*", F.inline(F.array(F.struct((~is_bad).alias(FINE)))))
@@ -184,12 +182,10 @@ def _behind_barrier(frame: DataFrame, made: Column, names: Iterable[str]) -> Dat
 
 
 class _Framed(NamedTuple):
-    """A frame, and its payload columns."""
-
     frame: DataFrame
     payload: Payload
     headers: Column | None
-    """The headers, for an engine that reads them."""
+    """For an engine that reads them."""
     problem: Column | None
     """The error of the headers, for an engine that does not read them."""
 
@@ -226,7 +222,7 @@ def bad_rows(df: DataFrame, role: Role) -> DataFrame:
 
 
 def payloads_again(df: DataFrame, role: Role, column: str) -> DataFrame:
-    """The bad rows with their bytes back in the payload's column, and without the columns of reasons and marks."""
+    """The bad rows with their bytes back in the payload's column."""
     names = reason_columns(role)
     bad = bad_rows(df, role)
     if names.payload not in df.columns:
@@ -249,7 +245,7 @@ def _reason(df: DataFrame, role: Role) -> Column:
 
 
 def is_bad_row(reason: Column) -> Column:
-    """Whether a reason means a bad row; false for null."""
+    """False for null."""
     return reason.isNotNull() & (reason != Reason.TOMBSTONE.value)
 
 
@@ -283,7 +279,7 @@ def check_payloads(df: DataFrame, column: str, ours: tuple[str, ...]) -> None:
 
 
 def failure(columns: Sequence[str], role: Role, words: Column) -> Column:
-    """The message for a bad row, with its place as far as the columns have it, and the reason. `errors` parses it."""
+    """`errors` parses this text."""
     place = [
         F.coalesce(F.concat(F.lit(before), _named(name).cast("string"), F.lit(after)), F.lit(""))
         for name, before, after in (

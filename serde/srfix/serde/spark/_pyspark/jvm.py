@@ -35,8 +35,7 @@ from srfix.serde.wire import (
 )
 
 _Verdict: TypeAlias = tuple[Column, Reason, str]
-"""Condition, reason and message. The message is a text with `_arguments` in the notation of Java's Formatter
-(`%2$s`)."""
+"""Condition, reason and message, a text with `_arguments` in the notation of Java's Formatter (`%2$s`)."""
 _ROW: Final = "row"
 _LEFT: Final = "left"
 
@@ -68,11 +67,8 @@ class Payload:
 
     bytes_: Column
     header: Column
-    """The first bytes, with the schema id."""
     marked: Column
-    """The bytes and `AFTER`."""
     header_name: str | None = None
-    """The header as SQL, if it is a column."""
 
     @classmethod
     def of(cls, bytes_: Column) -> Payload:
@@ -80,14 +76,13 @@ class Payload:
         return cls(bytes_=bytes_, header=header, marked=marked)
 
     def in_columns(self, frame: DataFrame, header: str, marked: str) -> tuple[DataFrame, Payload]:
-        """The frame with two more columns of these names, and the payload that uses them."""
         frame = frame.withColumns({header: self.header, marked: self.marked})
         return frame, replace(self, header=F.col(header), marked=F.col(marked), header_name=header)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The judgement on a payload. The first three expressions are short."""
+    """The first three expressions are short."""
 
     row: Column
     """Null for a bad payload or a tombstone."""
@@ -96,10 +91,8 @@ class Judged:
     is_tombstone: Column
     """Never null."""
     why: Column
-    """`struct<reason: string, message: string>` for a bad payload, with a `batches.Reason`'s word; undefined for
-    others. Long."""
+    """`struct<reason: string, message: string>` for a bad payload; undefined for others. Long."""
     words: Column
-    """The same as one text (`in_words`)."""
 
 
 def jvm_rows(read: JvmRead, payload: Payload, *, fallback: Callable[[Column], Column] | None = None) -> Column:
@@ -165,7 +158,6 @@ def _rows(read: JvmRead, payload: Payload) -> Column:
 
 
 def _left(read: JvmRead, payload: Payload, fallback: Callable[[Column], Column]) -> Column:
-    """The fallback's result for the payloads that are left to it."""
     final = _has(payload, read.schema_ids) if read.schema_ids else F.lit(False)
     return fallback(F.when(~final, payload.bytes_))
 
@@ -243,7 +235,6 @@ def _case(cases: Iterable[tuple[Column, Column]]) -> Column:
 
 
 def _has(payload: Payload, schema_ids: Collection[SchemaId]) -> Column:
-    """Whether a payload has one of these ids before its body."""
     if payload.header_name is not None and len(schema_ids) >= _MANY_IDS:
         # A JVM call for each literal would take seconds for a thousand literals.
         literals = ", ".join(f"X'{prefix_id_bytes(schema_id).hex()}'" for schema_id in schema_ids)
@@ -253,7 +244,6 @@ def _has(payload: Payload, schema_ids: Collection[SchemaId]) -> Column:
 
 
 def _read(shape: JvmShape, payload: Payload, row: StructType) -> Column:
-    """A payload's row; null if it cannot be read."""
     read = _with_frame(shape, payload).getField(ROW)
     fix = shape.fix
     if fix is not None:
@@ -266,7 +256,6 @@ def _read(shape: JvmShape, payload: Payload, row: StructType) -> Column:
 
 
 def _with_frame(shape: JvmShape, payload: Payload) -> Column:
-    """The record of a payload, and the bytes `AFTER` it; null if it cannot be read."""
     return from_avro(
         payload.marked,
         shape.writer_schema,
@@ -276,7 +265,7 @@ def _with_frame(shape: JvmShape, payload: Payload) -> Column:
 
 
 def _holds(fix: Fix | None, value: Column) -> Column:
-    """Whether the value is valid; true for null."""
+    """True for null."""
     match fix:
         case None:
             return F.lit(True)
@@ -332,7 +321,7 @@ def _map_of(fix: EntriesToMap, entries: Column) -> Column:
 
 
 def _unframed(payload: Payload) -> Iterable[_Verdict]:
-    """Payloads without a possible schema id, with the messages of `wire.parse`."""
+    """With the messages of `wire.parse`."""
     first, size = F.substring(payload.header, 1, 1), F.length(payload.bytes_)
     has_id, has_guid = first == F.lit(b"\0"), first == F.lit(b"\1")
     yield size == 0, Reason.TOO_SHORT, _template(_words(b""))

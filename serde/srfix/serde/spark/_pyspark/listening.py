@@ -23,18 +23,12 @@ class ProgressListener(StreamingQueryListener):
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
 
-    def onQueryStarted(self, event: QueryStartedEvent) -> None:
-        """Nothing to say yet."""
-
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        """A micro-batch has been written."""
         self._say(event.progress.json)
 
-    def onQueryIdle(self, event: QueryIdleEvent) -> None:
-        """Nothing has changed."""
-
-    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
-        """The query reports this itself."""
+    def onQueryStarted(self, event: QueryStartedEvent) -> None: ...
+    def onQueryIdle(self, event: QueryIdleEvent) -> None: ...
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None: ...
 
 
 def job_progress(spark: SparkSession) -> JobProgress | None:

@@ -49,8 +49,7 @@ def on_the_class_path(spark: SparkSession) -> Iterator[None]:
 
 
 def add_own_jars(spark: SparkSession) -> None:
-    """Adds to a session the jars that an earlier session of this JVM put on the class path, because executors in other
-    JVMs get only the jars of their session."""
+    """The jars of this JVM's earlier sessions: executors in other JVMs get only the jars of their session."""
     if _own_jars and hasattr(spark, "_jvm"):
         listed = {Path(row[0]).name for row in spark.sql("LIST JARS").collect()}
         for url in _own_jars:
@@ -59,8 +58,7 @@ def add_own_jars(spark: SparkSession) -> None:
 
 
 def this_threads_jars(spark: SparkSession) -> Callable[[], None]:
-    """A function that lets its calling thread see the jars that this thread sees, for example those that a user has
-    added."""
+    """What lets its calling thread see the jars that this thread sees, for example those that a user has added."""
     jvm = getattr(spark, "_jvm", None)
     if jvm is None:
         return lambda: None
@@ -69,7 +67,7 @@ def this_threads_jars(spark: SparkSession) -> Callable[[], None]:
 
 
 def _loader(jvm: Any) -> Any:
-    """The context class loader of the JVM's thread that answers this one."""
+    """Of the JVM's thread that answers this one."""
     return jvm.java.lang.Thread.currentThread().getContextClassLoader()
 
 
@@ -85,8 +83,7 @@ def _base(loader: Any) -> Any:
 
 @contextmanager
 def without_ivys_words(spark: SparkSession) -> Iterator[None]:
-    """Silences Ivy within the block, because it prints a hundred lines for each jar. On Connect the server prints
-    them."""
+    """Ivy prints a hundred lines for each jar; on Connect the server prints them."""
     jvm = getattr(spark, "_jvm", None)
     if jvm is None:
         yield
@@ -138,12 +135,11 @@ def read_jvm_properties(spark: SparkSession, names: tuple[str, ...]) -> Mapping[
 
 
 def bounds_items(spark: SparkSession) -> bool:
-    """Whether the session's Avro has a limit on the items of arrays and maps."""
     return _has(spark, _KNOWS_ITEMS, "'checkMaxStringLength', 1L")
 
 
 def ends_its_skipping(spark: SparkSession) -> bool:
-    """Whether the session's Avro always terminates when it skips an array or map, whatever size the data claims."""
+    """True if Avro terminates when it skips an array or map, whatever size the data claims."""
     return _has(spark, _ENDS_SKIPPING, "'getInstance', 'json'")
 
 

@@ -34,9 +34,7 @@ class Shipped:
     """
 
     def __init__(self, factory: str, frozen: bytes) -> None:
-        """`factory` names the function's factory on the worker: module, colon, name. It is called once per task, and
-        must itself cache anything that should last longer. Its argument is bytes, because unpickling an object of srfix
-        would need srfix."""
+        """`factory` is called once per task, with bytes, because unpickling an object of srfix would need srfix."""
         self._factory = factory
         self._frozen = frozen
         self._function: Callable[..., object] | None = None
@@ -80,7 +78,6 @@ def _explained(error: ModuleNotFoundError) -> ModuleNotFoundError:
 
 
 def _advice(missing: str) -> str:
-    """A text about the missing packages, and how to install them."""
     import platform
     import sys
 

@@ -55,7 +55,6 @@ _WRITER: Final = "srfix.serde.spark.source.write:task_writer"
 
 
 def source_schema(options: Mapping[str, str]) -> StructType:
-    """The schema of a frame if the user gave none."""
     settings = source_options(options, Use.SCHEMA)
     return _struct_type(frame_of(columns_of_topics(settings)))
 
@@ -76,7 +75,6 @@ def stream_reader(options: Mapping[str, str], schema: StructType) -> DataSourceS
 
 
 def _frame(options: SourceOptions, schema: StructType) -> SourceFrame:
-    """The frame for a schema of the user or of `source_schema`."""
     if options.is_raw or options.columns is None:
         return frame_of(options, schema.jsonValue())
     default = frame_of(options)
@@ -102,8 +100,6 @@ class WorkerReader(DataSourceReader):
 
 
 class BatchReader(WorkerReader):
-    """Reads the planned parts."""
-
     def __init__(self, read: BatchRead) -> None:
         super().__init__(Shipped(_READER, read.task))
         self._parts = read.parts
@@ -113,8 +109,6 @@ class BatchReader(WorkerReader):
 
 
 class AnyStreamReader(DataSourceStreamReader):
-    """Reads a stream."""
-
     def __init__(self, read: StreamRead | StreamReads) -> None:
         self._stream = read
         self._worker = WorkerReader(Shipped(_READER, read.task))
@@ -149,15 +143,12 @@ if HAS_ADMISSION_CONTROL:
             self._limit = limit
 
         def latestOffset(self, start: dict[str, object], limit: ReadLimit) -> dict[str, object]:
-            """The end of the next micro-batch."""
             return self._stream.latest(start, limit.max_rows if isinstance(limit, ReadMaxRows) else None)
 
         def getDefaultReadLimit(self) -> ReadLimit:
-            """The limit of the option maxOffsetsPerTrigger."""
             return ReadAllAvailable() if self._limit is None else ReadMaxRows(self._limit)
 
         def prepareForTriggerAvailableNow(self) -> None:
-            """Stops the stream at the records that are there now."""
             self._stream.until_now()
 
         def reportLatestOffset(self) -> dict[str, object]:
@@ -192,8 +183,7 @@ class BatchWriter(DataSourceArrowWriter):
         self._write = write
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """Writes the rows of one task. When it returns, every record is acknowledged, so there is nothing left to
-        commit."""
+        """When it returns, every record is acknowledged, so there is nothing left to commit."""
         self._write(iterator)
         return WriterCommitMessage()
 
@@ -207,7 +197,6 @@ if HAS_STREAM_WRITER:
             self._batch = BatchWriter(write)
 
         def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-            """See `BatchWriter.write`."""
             return self._batch.write(iterator)
 
         def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:

@@ -21,7 +21,6 @@ from srfix.serde.spark.releases import arrow_or
 
 
 def struct_type(schema: str) -> StructType:
-    """The type for a struct's JSON text from `columns.spark_schema`."""
     return StructType.fromJson(json.loads(schema))
 
 
@@ -30,10 +29,9 @@ BEYOND_PYTHON: Final = (
     f"{arrow_or('srfix decode', advice='The arrow engine')} shows which; a plan with times='integers' reads times as "
     "integers."
 )
-"""The reason of such bad rows."""
 
 _MANY_STRINGS: Final = 24
-"""The number of values in one row. With fewer values, separate checks are faster."""
+"""With fewer values in a row, separate checks are faster."""
 _DAYS: Final = (-719_162, 2_932_896)
 """0001-01-01 and 9999-12-31, in days since 1970."""
 _LOCAL: Final = ("0001-01-01 00:00:00", "9999-12-31 23:59:59.999999")

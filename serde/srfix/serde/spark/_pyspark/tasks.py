@@ -53,8 +53,7 @@ _VERDICT = StructType([StructField("reason", StringType()), StructField("message
 
 
 def judged(reader: JudgedReader, payload: Column, headers: Column) -> Column:
-    """`struct<reason: string, message: string>`: a `batches.Reason`'s word and the error's message; both are null if
-    the payload can be read. Several such columns in one projection are sent to the workers together."""
+    """`struct<reason: string, message: string>`; both are null if the payload can be read."""
     if (lacking := lacks_arrow()) is not None:
         raise EngineRefusedError(
             f"The check whether rows can be read runs in srfix on Spark's workers. {lacking}. Verify without Spark "

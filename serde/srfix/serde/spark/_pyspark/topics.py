@@ -46,8 +46,7 @@ def decode_topics(
     on_error: OnBadRow,
     observe: str | Observation | None,
 ) -> DataFrame:
-    """See `reading.from_registry`. Each plan gets the payloads of its topics, and null for the others, which costs
-    almost nothing."""
+    """Each plan gets the payloads of its topics, and null for the others, which costs almost nothing."""
     role, names = plans.role, reason_columns(plans.role)
     column = role.value if column is None else column
     _check_topic(df)

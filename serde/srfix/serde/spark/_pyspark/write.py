@@ -48,7 +48,6 @@ def arrow_written(plan: WritePlan, row: FrameRow) -> Column:
 
 
 def jvm_written(plan: WritePlan, write: JvmWrite) -> Column:
-    """The payload; null for a null row."""
     body = F.expr(write.row) if write.is_raw else to_avro(F.expr(write.row), write.schema)
     if write.skipped:
         body = F.substring(body, 1 + write.skipped, 1 << 30)
@@ -102,9 +101,7 @@ def encode_frame(
 def taken_apart(
     df: DataFrame, own_columns: Sequence[str], written: Mapping[str, str], reasons: Sequence[ReasonColumns]
 ) -> tuple[DataFrame, DataFrame]:
-    """Splits a frame of written rows in quarantine: the good rows with the columns for Kafka's sink, and the bad rows
-    in their original form (`own_columns` are their original columns). `written` names the payload columns of `key` and
-    `value`."""
+    """The good rows with the columns for Kafka's sink, and the bad rows in their original form."""
     is_written = reduce(and_, (F.col(names.reason).isNull() for names in reasons))
     sink = [F.col(written.get(name, name)).alias(name) for name in _SINK if name in written or name in df.columns]
     quarantine_columns = [
@@ -115,8 +112,7 @@ def taken_apart(
 
 
 def _why_not(row: FrameRow, *, may_be_tombstones: bool) -> Column:
-    """Why a null row does not delete its key; null if it does. Only a row that was a tombstone when it was read deletes
-    its key: a row that could not be read is also null, and so may be a row of a join or an expression."""
+    """Only a row that was a tombstone when it was read deletes its key; any other may be unreadable, or of a join."""
     refused = F.expr(sql_text(_NOT_ASKED))
     if may_be_tombstones:
         assert row.is_marked is not None
@@ -129,8 +125,7 @@ def _why_not(row: FrameRow, *, may_be_tombstones: bool) -> Column:
 
 
 def _with_header(df: DataFrame, plan: WritePlan, into: str) -> DataFrame:
-    """Adds the schema's GUID to the records' headers: after the others, replacing an existing one, and not on a
-    tombstone."""
+    """Behind the other headers, replacing an existing one, and not on a tombstone."""
     assert plan.record_header is not None
     name, value = plan.record_header
     ours = F.array(F.struct(F.lit(name).alias("key"), F.lit(value).alias("value"))).cast(_HEADERS)

@@ -128,10 +128,7 @@ class Kept:
 
 
 class PlannedResolver:
-    """Gives the plan's results for its topic and role. For everything else it asks its policy, which caches the answer.
-
-    Picklable if the policy is.
-    """
+    """The plan's results for its topic and role; for all else it asks its policy. Picklable if the policy is."""
 
     def __init__(self, policy: Resolver, schemas: Iterable[ResolvedSchema], *, topic: str, role: Role) -> None:
         self._policy = policy

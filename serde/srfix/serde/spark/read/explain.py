@@ -33,7 +33,7 @@ _RULES: Final = {
 
 
 def explanation(plan: ReadDecisions) -> str:
-    """The text of `ReadPlan.explain(extended=True)`: the same text for equal plans, without a line break at its end."""
+    """The text of `ReadPlan.explain(extended=True)`, without a line break at its end."""
     blocks = [_head(plan), *_schemas(plan)]
     if plan.refusals:
         blocks.append(_refused(plan.refusals))
@@ -100,7 +100,6 @@ def _has_hints(planned: PlannedSchema) -> bool:
 
 
 def policy_words(plan: ReadDecisions) -> str:
-    """The accepted ids, in words."""
     policy, role = plan.policy, plan.role
     kind = type(policy).__name__
     if isinstance(policy, ById):
@@ -118,7 +117,6 @@ def policy_words(plan: ReadDecisions) -> str:
 
 
 def versions_words(plan: ReadDecisions) -> Iterator[str]:
-    """The subjects, each with its number of versions."""
     for subject in plan.subjects:
         count = sum(version.subject == subject for version in plan.listed)
         yield f"{subject!r} ({_number(count, 'version') if count else 'no such subject'})"
@@ -148,7 +146,6 @@ def _title(planned: PlannedSchema) -> str:
 
 
 def _places(planned: PlannedSchema, listed: Iterable[ListedVersion]) -> Iterator[str]:
-    """The schema's subjects and versions, and the policy that accepts it."""
     places = [
         f"version {place.version} of {place.subject!r}" for place in listed if place.schema_id == planned.schema_id
     ]
@@ -254,7 +251,7 @@ _IDS: Final = 8
 
 
 def summary(plan: ReadDecisions) -> str:
-    """The text of `ReadPlan.explain()`: the same text for equal plans, without a line break at its end."""
+    """The text of `ReadPlan.explain()`, without a line break at its end."""
     rule = "" if plan.format is not None and plan.format.needs_columns else f", case rule {plan.case_rule.value}"
     return short_text(f"The {plan.role.value}s of topic {plan.topic!r}: {format_words(plan)}{rule}", _entries(plan))
 
@@ -288,7 +285,6 @@ def _entries(plan: ReadDecisions) -> Iterator[tuple[str, str]]:
 
 
 def _empty(plan: ReadDecisions) -> Iterator[str]:
-    """Columns without a field, with the schema ids for which this is so."""
     for column in plan.columns:
         ids = [
             planned.schema_id

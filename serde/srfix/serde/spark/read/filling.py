@@ -92,8 +92,7 @@ class _Walk:
         self.problem: DecodeError | None = None
 
     def value(self, value: Projected[W], field: str, *, is_certain: bool, over: Sequence[str] = ()) -> None:
-        """Describes what feeds a column and its inner fields. The writer's field stands at a path that every row, or
-        only some rows, reach. Its value replaces those of the fields `over`, which are read before."""
+        """`is_certain`: every row reaches the field's path. Its value replaces those of the fields `over`."""
         how, is_value = value.how, is_certain and not value.writer.is_nullable
         if isinstance(how, Refused):
             self._feed(value, field, over, how.error, is_certain=is_certain)
@@ -203,8 +202,7 @@ def filled(plan: P, lookups: PlanLookups, ids: Iterable[SchemaId]) -> P:
 def _resolved(
     plan: ReadDecisions, lookups: PlanLookups, schema_id: SchemaId
 ) -> tuple[ResolvedSchema, SecondAnswered | None] | PlannedRefusal:
-    """The policy's answer for an id. For a policy of this package, each id uses a copy, so that no id waits for
-    another."""
+    """For a policy of this package, each id uses a copy, so that no id waits for another."""
     seconds: list[SecondAnswered] = []
     policy = plan.policy
     assert policy is not None
@@ -273,7 +271,7 @@ def check_fed(plan: ReadDecisions) -> None:
 
 
 def _missing(schemas: list[PlannedSchema]) -> list[str]:
-    """The missing paths, without those within other missing paths."""
+    """Without those within other missing paths."""
     unfed = [{feed.column for feed in planned.feeds if not _is_fed(feed)} for planned in schemas]
     fed = {feed.column for planned in schemas for feed in planned.feeds if _is_fed(feed)}
     # If a version does not feed a STRUCT, its inner fields are not listed.
@@ -302,9 +300,7 @@ def _fields(planned: PlannedSchema) -> Iterator[str]:
 
 
 def check_times(schemas: Iterable[PlannedSchema], topic: str) -> None:
-    """Refuses a plan in which only numbers of another kind of time feed a column, or a part of a column. If another
-    schema can feed it, the rows of the first schema are bad, and those of the other are read.
-    """
+    """If another schema can feed the column, only the rows of the first are bad, and the plan is not refused."""
     by_schema = [(planned, {feed.column: feed for feed in planned.feeds}) for planned in schemas]
     for planned, feeds in by_schema:
         for column, feed in feeds.items():

@@ -138,7 +138,6 @@ def _half(
 
 
 def reader_half(spec: ReadSpec, role: Role) -> ReadSpec:
-    """The spec with the columns of the reader's schema, in its own letter case."""
     reader = spec.reader_schema
     assert reader is not None
     try:
@@ -152,7 +151,6 @@ def reader_half(spec: ReadSpec, role: Role) -> ReadSpec:
 def _half_of(
     format_: Format, text: str, references: tuple[str, ...], spec: ReadSpec, role: Role
 ) -> tuple[ReadSpec, tuple[Dropped, ...]]:
-    """The spec with the columns, and the fields that were left out."""
     module = schema_module_of(format_)
     connect, dropped = module.as_connect(text, references, by_units=reads_units(spec.case_rule))
     is_record = connect.type is ConnectType.STRUCT and connect.name != module.UNION_NAME
@@ -316,18 +314,13 @@ def newest_columns(
     format: Format | None,  # noqa: A002 - its name everywhere
     policy: Resolver,
 ) -> tuple[ReadSpec, NewestSchema]:
-    """The meaning of `NEWEST` for `plan_read`: the columns, the schema itself if its aliases and defaults count, and
-    the schema's subject and version. It takes two requests, however many versions there are."""
+    """The columns of `NEWEST`, in two requests, however many versions there are."""
     own_subjects = _own_subjects(policy, topic, role)[-1:]
     lookups = PlanLookups(cast("PlanRegistry", usable_registry(registry)))
     return newest_half(lookups, own_subjects, spec, format_=format, role=role)
 
 
 def _is_one_given(**arguments: object) -> bool:
-    """True if one of the arguments was given.
-
-    :raises UsageError: if several were.
-    """
     names = [f"{name}=" for name, value in arguments.items() if value is not None]
     if len(names) > 1:
         raise UsageError(f"{' and '.join(names)} each give the reader's schema. Leave all but one of them out.")
@@ -337,7 +330,6 @@ def _is_one_given(**arguments: object) -> bool:
 def _registered_reader(
     lookups: PlanLookups, subject: Subject, *, version: int | None, schema_id: int | None
 ) -> ReaderSchema:
-    """A schema from the registry as the reader's schema."""
     if version is not None:
         schema = lookups.version(subject, version).schema
     else:

@@ -22,7 +22,7 @@ from srfix.serde.wire import SchemaId
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 _FEW: Final = 2
-"""From this number of requests on, starting threads is worthwhile."""
+"""From this number of requests on, threads are worthwhile."""
 
 
 def side_by_side(ask: Callable[[_T], _R], questions: Iterable[_T]) -> list[_R]:
@@ -45,8 +45,7 @@ def side_by_side(ask: Callable[[_T], _R], questions: Iterable[_T]) -> list[_R]:
 class PlanRegistry(SerdeRegistry, Protocol):
     """The registry methods that a plan needs; `RegistryClient` has them."""
 
-    def versions(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
-        """The version numbers of a subject."""
+    def versions(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]: ...
 
 
 @runtime_checkable
@@ -55,8 +54,7 @@ class _Forgetful(Protocol):
 
 
 class PlanLookups:
-    """The requests of a plan's policies while the plan is made, from several threads. If a version's answer has the
-    same text, the id is not requested again. Nothing is registered."""
+    """A plan's requests, from several threads. An id whose version has the same text is not asked again."""
 
     def __init__(self, registry: PlanRegistry) -> None:
         self._registry = registry
@@ -96,35 +94,29 @@ class PlanLookups:
             return answer
 
     def versions(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
-        """The version numbers of a subject; empty if there is no such subject."""
         try:
             return self._registry.versions(subject, deleted=deleted)
         except SubjectNotFoundError:
             return ()
 
     def latest(self, subject: str) -> SchemaVersion | None:
-        """The highest live version of a subject; None if there is none."""
         try:
             return self.version(subject, "latest")
         except (SubjectNotFoundError, VersionNotFoundError):
             return None
 
     def lookup(self, subject: str, schema: Schema, *, deleted: bool = False) -> SchemaVersion:
-        """See `SchemaLookup.lookup`. Always sent to the registry, because a subject that lists an id may still not be
-        found by the content."""
+        """Always sent to the registry, because a subject that lists an id may still not be found by the content."""
         return self._registry.lookup(subject, schema, deleted=deleted)
 
     def register(self, subject: str, schema: Schema) -> SchemaId:
-        """Always refuses, because planning writes nothing."""
         raise UsageError(f"A plan registers no schemas, but something tried to register one under {subject!r}.")
 
 
 def listed(
     lookups: PlanLookups, subjects: Iterable[Subject], known_versions: Iterable[ListedVersion] = ()
 ) -> Iterator[ListedVersion]:
-    """Every version of the subjects, including soft-deleted ones, because readers accept them. Only unknown versions
-    are requested.
-    """
+    """Also soft-deleted versions, because readers accept them. Only unknown ones are requested."""
     by_place = {(entry.subject, entry.version): entry for entry in known_versions}
 
     def place(subject: Subject, version: int) -> ListedVersion | None:
@@ -142,8 +134,7 @@ def listed(
 
 
 def _is_compact(text: str) -> bool:
-    """Whether the text has no blanks. If it has blanks (Apicurio), the id's text differs, and readers look up that
-    text."""
+    """If the text has blanks (Apicurio), the id's text differs, and readers look up that text."""
     try:
         return text == json.dumps(json.loads(text), separators=(",", ":"), ensure_ascii=False)
     except (ValueError, RecursionError):

@@ -52,10 +52,8 @@ _OTHER_PARTITIONS: Final = "Partitions specified for Kafka start offsets don't m
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPlans:
-    """The plan for each topic."""
-
     by_topic: Mapping[str, ReadPlan]
-    """Topic → its plan, in the given order."""
+    """In the given order."""
     columns: Columns
 
     @property
@@ -64,7 +62,6 @@ class TopicPlans:
 
     @property
     def shared(self) -> tuple[tuple[ReadPlan, tuple[str, ...]], ...]:
-        """Each plan once, with its topics."""
         topics_by_plan: dict[ReadPlan, list[str]] = {}
         for topic, plan in self.by_topic.items():
             topics_by_plan.setdefault(plan, []).append(topic)
@@ -78,8 +75,6 @@ class TopicPlans:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicsAsked:
-    """The topics that Spark's Kafka source must read."""
-
     option: str
     """`subscribe`, `subscribePattern` or `assign`."""
     value: str
@@ -88,14 +83,13 @@ class TopicsAsked:
 
     @property
     def words(self) -> str:
-        """The words for the topics in an error."""
         if not self.topics:
             return f"a topic that matches {foreign(self.value)!r}"
         named = ", ".join(repr(foreign(topic)) for topic in self.topics)
         return f"the topic {named}" if len(self.topics) == 1 else f"one of the topics {named}"
 
     def error_of(self, text: str) -> UsageError | None:
-        """The error of the pattern or the partitions, from Spark's message; None if the message is about neither."""
+        """None if Spark's message is not about the pattern or the partitions."""
         if self.option == "subscribePattern" and (match := _NO_PATTERN.search(text)) is not None:
             return UsageError(
                 f"subscribe_pattern= is not a Java regular expression: {foreign(match[1])}, in {foreign(self.value)!r}."
@@ -131,7 +125,6 @@ def topic_plans(plans: Sequence[ReadPlan] | Mapping[str, ReadPlan]) -> TopicPlan
 def topics_asked(
     plans: Plans, *, subscribe_pattern: str | None = None, assign: Assignment | None = None
 ) -> TopicsAsked:
-    """The topics to read: the plans' topics, or those of a pattern or an assignment."""
     if subscribe_pattern is not None and assign is not None:
         raise UsageError("subscribe_pattern= and assign= each choose the topics to read. Give only one of them.")
     all_plans = topic_plans([plans] if isinstance(plans, ReadPlan) else plans)
@@ -272,8 +265,7 @@ def kafka_options(
     ending_offsets: Offsets | None,
     options: Options,
 ) -> dict[str, str]:
-    """All options of the source; without ending offsets, those of a stream. Headers are read, because they may name
-    schemas. Lost data fails the job."""
+    """Without ending offsets, those of a stream. Headers are read, because they may name schemas."""
     _check(options, _SOURCES)
     spark_options = {
         "kafka.bootstrap.servers": bootstrap_servers,

@@ -43,8 +43,6 @@ _NEWEST: Final = "srfix.newest"
 
 
 class FieldKind(Enum):
-    """The source of a field's values."""
-
     ROW = "row"
     REASON = "reason"
     MESSAGE = "message"
@@ -69,8 +67,6 @@ class SourceFrameField:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFrame:
-    """All fields in order, and the columns of the rows."""
-
     fields: tuple[SourceFrameField, ...]
     columns: Columns
     """The columns for decoded rows; none for raw records."""
@@ -106,7 +102,6 @@ def frame_of(options: SourceOptions, schema: Mapping[str, object] | None = None)
 
 
 def spark_json(frame: SourceFrame) -> str:
-    """The frame's schema, in Spark's JSON: every field nullable."""
     rows = _row_types(frame.columns) if frame.columns else {}
     noted = json.dumps(dict(sorted(frame.newest.items())))
     fields = [
@@ -122,8 +117,7 @@ def spark_json(frame: SourceFrame) -> str:
 
 
 def _newest_of(schema: Mapping[str, object]) -> Mapping[str, tuple[str, int]]:
-    """The schemas in the columns' metadata (`spark_json`): they count only if all columns have the same ones. Columns
-    from a printed schema have no metadata, so they count as columns that the user named."""
+    """They count if all columns name the same. Those of a printed schema name none, as if the user had chosen them."""
     noted = {
         str(cast("Mapping[str, object]", one.get("metadata") or {}).get(_NEWEST, ""))
         for one in cast("Sequence[Mapping[str, object]]", schema["fields"])
@@ -236,7 +230,6 @@ def _columns(rows: Sequence[FrameField]) -> Columns:
 
 
 def _among(columns: Columns, declared: Columns) -> Columns:
-    """Checks that the columns of a schema are all among the declared ones."""
     types = {column.name: column.type for column in declared}
     for column in columns:
         if types.get(column.name) != column.type:

@@ -30,8 +30,7 @@ def kafka_config(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def topic_names(properties: Mapping[str, str]) -> tuple[str, ...]:
-    """The topics that this user may see, without Kafka's internal ones. It lists all topics, because asking for one by
-    name may create it."""
+    """Without Kafka's internal ones. It lists all topics, because asking for one by name may create it."""
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
@@ -52,8 +51,7 @@ class TopicLog:
     def __init__(
         self, properties: Mapping[str, str], topic: str, isolation: Isolation, *, only: Sequence[int] | None = None
     ) -> None:
-        """Properties have librdkafka's names; their values may be `env:NAME` or `file:PATH`. `only` are the partitions
-        that count."""
+        """Values may be `env:NAME` or `file:PATH`. `only` are the partitions that count."""
         self._client = ReadOnlyClient(kafka_config(properties))
         self._topic = topic
         self._isolation = isolation
@@ -73,7 +71,6 @@ class TopicLog:
         )
 
     def partitions(self) -> Sequence[int]:
-        """The topic's partitions; otherwise like `now`."""
         return self._described()[1]
 
     def _described(self) -> tuple[str | None, list[int]]:
@@ -160,8 +157,6 @@ class TopicLog:
 
 
 class _UnansweredError(Exception):
-    """The error to raise, and librdkafka's code for the reason."""
-
     def __init__(self, error: ClusterError, code: int | None) -> None:
         super().__init__(error)
         self.error = error

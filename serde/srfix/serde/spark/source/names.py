@@ -36,8 +36,6 @@ class Tombstones(Enum):
 
 
 class Use(Enum):
-    """The use of the options."""
-
     SCHEMA = "a read"
     BATCH = "a batch read"
     STREAM = "a stream"
@@ -135,7 +133,6 @@ class GivenOptions:
     use: Final[Use]
 
     def __init__(self, options: Mapping[str, str], use: Use) -> None:
-        """:raises UsageError: if an option is unknown, or not for this use."""
         own_options = {name: value for name, value in options.items() if not _is_property(name)}
         names = match_fields(tuple(_OPTIONS), tuple(own_options), CaseRule.UNIQUE, where="the options")
         unknown = sorted(own_options.keys() - set(names.values()))
@@ -149,15 +146,13 @@ class GivenOptions:
                 raise UsageError(f"The option {name} is not for {use.value}. Leave it out. {_options_sentence(use)}")
 
     def get(self, name: str) -> str | None:
-        """The value; None if the user did not give the option."""
         return self._values.get(name)
 
     def fields(self) -> dict[str, Any]:
-        """The fields of `SourceOptions` that correspond to one option each, with their defaults."""
+        """The fields of `SourceOptions` that correspond to one option each."""
         return fields_of(_OPTIONS, self._values)
 
     def kafka(self) -> dict[str, str]:
-        """Client properties of Kafka, under librdkafka's names."""
         client_properties = {
             name.removeprefix(_KAFKA): value for name, value in self._properties.items() if name.startswith(_KAFKA)
         }
@@ -170,8 +165,6 @@ class GivenOptions:
         return to_librdkafka(client_properties | ({} if servers is None else {"bootstrap.servers": servers}))
 
     def registry(self) -> RegistrySettings:
-        """:raises UsageError: if a property of the registry's client is unknown, or properties contradict each
-        other."""
         client_properties = {
             name.removeprefix(_REGISTRY): value
             for name, value in self._properties.items()
@@ -183,8 +176,7 @@ class GivenOptions:
 
 @contextmanager
 def in_options_words() -> Iterator[None]:
-    """Rewrites an error: a Python argument such as `missing_columns='null'` becomes the option missing.columns
-    (null)."""
+    """An argument such as `missing_columns='null'` in an error becomes the option missing.columns (null)."""
     try:
         yield
     except SrfixError as error:

@@ -25,8 +25,6 @@ ENDS: Final[Mapping[str, End]] = {end: end for end in _WORDS.values()}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    """The state of a topic."""
-
     topic: str
     topic_id: str | None
     """Its id, which shows whether the topic was recreated (KIP-516); None if the broker gives none."""
@@ -36,7 +34,6 @@ class Log:
     """Partition → the offset after the last record; the last stable offset if open transactions are not read."""
 
     def at(self, end: End) -> Mapping[int, int]:
-        """Partition → the offset at that end of the log."""
         return self.starts if end == "earliest" else self.ends
 
 
@@ -56,21 +53,16 @@ class OffsetRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamCheckpoint:
-    """The position of a stream."""
-
     topic: str
     topic_id: str | None
     offsets: Mapping[int, int]
-    """Partition → its next offset."""
 
     @classmethod
     def of(cls, log: Log, offsets: Mapping[int, int]) -> StreamCheckpoint:
-        """A checkpoint for a topic's state."""
         return cls(topic=log.topic, topic_id=log.topic_id, offsets=offsets)
 
     @classmethod
     def from_json(cls, document: Mapping[str, object], topic: str) -> StreamCheckpoint:
-        """Reads the result of `to_json`."""
         offsets = document.get("offsets")
         if not isinstance(offsets, Mapping):
             raise UsageError(
@@ -98,7 +90,7 @@ class StreamCheckpoint:
 
 
 def json_or_none(text: str) -> object:
-    """The document; None if the text is not JSON."""
+    """None if the text is not JSON."""
     try:
         document: object = json.loads(text)
     except (ValueError, RecursionError):
@@ -107,8 +99,7 @@ def json_or_none(text: str) -> object:
 
 
 def stated_offsets(option: str, text: str, log: Log) -> Mapping[int, int]:
-    """Partition → the offset in an option, for every partition of the topic. The option is `earliest`, `latest`, or
-    JSON as in Spark's Kafka source, `{"users": {"0": 23, "1": -2}}`, where -2 is earliest and -1 latest."""
+    """The text is as in Spark's Kafka source; in JSON, `{"users": {"0": 23, "1": -2}}`, -2 is earliest and -1 latest."""
     if text in ENDS:
         return dict(log.at(ENDS[text]))
     stated = _parsed(option, text, log.topic)
@@ -175,7 +166,6 @@ def ranges_of(
 
 
 def _loss(log: Log, partition: int, start: int, end: int) -> str | None:
-    """The missing part of a range; None if nothing is missing."""
     if start >= end:
         return None if start == end else f"the end of the log went back from offset {start} to {end}"
     first, last = log.starts.get(partition), log.ends.get(partition)
@@ -194,7 +184,7 @@ def is_recreated(checkpoint: StreamCheckpoint, log: Log) -> bool:
 
 
 def check_not_recreated(checkpoint: StreamCheckpoint, log: Log) -> None:
-    """:raises DataLossError: if the topic is not the checkpoint's topic, or its log is shorter than before."""
+    """Also refuses a topic whose log is shorter than before."""
     if is_recreated(checkpoint, log):
         raise _data_loss(f"the topic {log.topic!r} was deleted and created again (it has another id)", log.topic, None)
     for partition, offset in checkpoint.offsets.items():
@@ -239,8 +229,7 @@ def limited(starts: Mapping[_Place, int], ends: Mapping[_Place, int], limit: int
 
 
 def split_ranges(ranges: Iterable[OffsetRange], *, at_least: int, longest: int | None) -> tuple[OffsetRange, ...]:
-    """The same offsets in more ranges: each has at most `longest` offsets, and there are `at_least` ranges if there are
-    as many offsets."""
+    """Each has at most `longest` offsets, and there are `at_least` ranges if there are as many offsets."""
     some = list(ranges)
     total = sum(range_.length for range_ in some)
     if longest is not None:

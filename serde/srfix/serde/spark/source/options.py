@@ -29,8 +29,7 @@ _RAW: Final = "raw"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """The user's options. Each field is the option with its name; None if the option has no default. The repr shows no
-    secret."""
+    """Each field is the option with its name; None if it has no default. The repr shows no secret."""
 
     topic: str | None
     """The topic; None if files are read raw, or if there may be several topics."""
@@ -41,7 +40,6 @@ class SourceOptions:
     partitions: tuple[int, ...] | None
     """The partitions to read (`assign`), ascending; None for all."""
     path: str | None
-    """The path of a captured topic's files; None to read the topic itself."""
     kafka: Mapping[str, str] = field(repr=False)
     """Client properties with librdkafka's names; values may be `env:NAME` or `file:PATH`. Without `isolation.level`."""
     isolation: Isolation
@@ -94,7 +92,7 @@ class SourceOptions:
 
 
 def source_options(options: Mapping[str, str], use: Use) -> SourceOptions:
-    """Reads options; their names may have any letter case."""
+    """Their names may have any letter case."""
     use = Use.FILES if use is Use.BATCH and is_among("path", options) else use
     given_options = GivenOptions(options, use)
     kafka = given_options.kafka()
@@ -122,8 +120,7 @@ def source_options(options: Mapping[str, str], use: Use) -> SourceOptions:
 
 
 def _place(given_options: GivenOptions) -> dict[str, tuple[int, ...] | None]:
-    """The topics, and their partitions if they were named, from one of the option names of srfix and of Spark's Kafka
-    source; empty for a pattern."""
+    """Topic → its partitions, if they were named; empty for a pattern."""
     topic_options = [
         name for name in ("topic", "subscribe", "subscribePattern", "assign") if given_options.get(name) is not None
     ]

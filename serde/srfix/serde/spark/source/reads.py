@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 
 def registry_of(options: SourceOptions) -> RegistryClient | None:
-    """The client; None if no registry was named."""
     if not options.registry.urls:
         return None
     client = open_registry(options.registry, options.registry.urls, kafka=options.kafka)
@@ -89,7 +88,6 @@ def with_columns(options: SourceOptions) -> SourceOptions:
 
 
 def plan_of(options: SourceOptions, frame: SourceFrame) -> ReadPlan | None:
-    """The plan that turns payloads into rows; None for raw records."""
     if options.format is None:
         return None
     registry = registry_of(options) if options.format in SCHEMA_FORMATS else None
@@ -139,7 +137,6 @@ def _policy(options: SourceOptions, registry: RegistryClient) -> Resolver:
 
 
 def fixed_subject(options: SourceOptions) -> SubjectStrategy:
-    """The subject that the options name, or the topic's."""
     if not options.subjects:
         return TopicSubject()
     (subject,) = options.subjects
@@ -147,7 +144,6 @@ def fixed_subject(options: SourceOptions) -> SubjectStrategy:
 
 
 def _task(options: SourceOptions, frame: SourceFrame, names: tuple[str, ...], *, with_records: bool) -> bytes:
-    """The pickled `ReadTask`."""
     plan = plan_of(options, frame)
     pickled = None if plan is None else pickle.dumps(plan)
     records = RecordReader(
@@ -174,16 +170,12 @@ def _task(options: SourceOptions, frame: SourceFrame, names: tuple[str, ...], *,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchRead:
-    """One read: the data for all tasks, and the part that each of them reads."""
-
     task: bytes
-    """The pickled `ReadTask`."""
     parts: tuple[Part, ...]
     """The part that each task reads. It is never empty, because Spark would otherwise make an empty task."""
 
     @classmethod
     def planned(cls, options: SourceOptions, frame: SourceFrame) -> BatchRead:
-        """Asks the registry, and the cluster or the file system."""
         needed, useful = needed_names(frame, options.role), useful_names(frame)
         if options.path is not None:
             captured = captured_topic(options.path, needed)
@@ -228,7 +220,6 @@ class OffsetSpan:
     """Partition → the end of its records (exclusive)."""
 
     def until(self, ends: Mapping[int, int]) -> dict[str, object]:
-        """The checkpoint for a micro-batch with this end."""
         return StreamCheckpoint.of(self.log, {**self.begun, **ends}).to_json()
 
 
@@ -244,7 +235,6 @@ class StreamRead:
         self.task = _task(options, frame, names, with_records=True)
 
     def initial(self) -> dict[str, object]:
-        """The start of a new stream."""
         log = self._log.now()
         starts = stated_offsets("startingOffsets", self._options.starting_offsets or "earliest", log)
         return StreamCheckpoint.of(log, starts).to_json()
@@ -259,7 +249,6 @@ class StreamRead:
         return span.until(ends)
 
     def offset_span(self, start: Mapping[str, object]) -> OffsetSpan:
-        """The records that may be read from `start` on."""
         self._last_log = log = self._log.now()
         begun = self._begun(start, log, log.ends)
         # Partitions that appear after `until_now` are left for the next run.
@@ -278,7 +267,6 @@ class StreamRead:
         return StreamCheckpoint.of(log, log.starts).to_json()
 
     def until_now(self) -> None:
-        """Stops the stream at the records that are there now."""
         self._until = self._log.now().ends
 
     def behind(self) -> dict[str, object]:
@@ -292,8 +280,7 @@ class StreamRead:
         return _split(self._options, log, self._begun(start, log, ends), ends)
 
     def _begun(self, start: Mapping[str, object], log: Log, ends: Mapping[int, int]) -> Mapping[int, int]:
-        """The next offsets of the remaining partitions. A partition whose log is shorter than before starts again, if
-        that is not an error."""
+        """A partition whose log is shorter than before starts again, if that is not an error."""
         begun = StreamCheckpoint.from_json(start, log.topic)
         if self._options.fail_on_data_loss:
             check_not_recreated(begun, log)

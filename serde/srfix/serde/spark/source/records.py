@@ -36,7 +36,6 @@ _Headers: TypeAlias = "list[tuple[str, bytes | None]]"
 
 
 def record_type(name: str) -> pa.DataType:
-    """The Arrow type of a record's column, as in Spark's Kafka source."""
     pa = pyarrow()
     return {
         "key": pa.binary(),
@@ -52,8 +51,7 @@ def record_type(name: str) -> pa.DataType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordReader:
-    """Reads ranges of one topic, each with its own consumer. A consumer is assigned, never subscribed, and commits
-    nothing. The fields are the options with the same names."""
+    """Each range has its own consumer, which is assigned, never subscribed, and commits nothing."""
 
     topic: str
     kafka: Mapping[str, str] = field(repr=False)
@@ -62,10 +60,7 @@ class RecordReader:
     poll_timeout_s: float
 
     def read(self, range_: OffsetRange, names: Collection[str], at_a_time: int) -> Iterator[pa.RecordBatch]:
-        """The records of a range, in order, as batches with the named columns.
-
-        A range ends by position, so it does not wait for transaction markers or compacted records at its end.
-        """
+        """A range ends by position, so it does not wait for transaction markers or compacted records at its end."""
         client = ReadOnlyClient({**_PREFETCH, **kafka_config(self.kafka)})
         consumer = self._open(client, range_)
         waiting: list[Message] = []
@@ -131,7 +126,6 @@ class RecordReader:
                     position = max(position, self._heeded(client, event, position, range_))
 
     def _heeded(self, client: ReadOnlyClient, event: Message, position: int, range_: OffsetRange) -> int:
-        """The position after an event that is not a record."""
         from confluent_kafka import KafkaError
 
         error = event.error()
@@ -185,7 +179,6 @@ def _batch(topic: str, partition: int, messages: Sequence[Message], names: Colle
 
 
 def _timestamps(messages: Sequence[Message]) -> tuple[list[int], list[int]]:
-    """Timestamp types, and times in microseconds."""
     kinds, milliseconds = zip(*map(methodcaller("timestamp"), messages), strict=True)
     # librdkafka's number for "no timestamp" is 0, Kafka's and Spark's is -1. Without a timestamp, both give -1 ms.
     times = [time_ms * 1000 if kind else -1000 for kind, time_ms in zip(kinds, milliseconds, strict=True)]
@@ -202,8 +195,6 @@ def _headers(messages: Sequence[Message]) -> list[list[dict[str, object]] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapturedTopic:
-    """The files of a captured topic."""
-
     parts: tuple[bytes, ...]
     """Their row groups, one by one, for `read_part`."""
     names: frozenset[str]
@@ -211,8 +202,7 @@ class CapturedTopic:
 
 
 def captured_topic(path: str, names: Collection[str]) -> CapturedTopic:
-    """A file, or all Parquet files in a folder: a path on this machine and on the workers, or the URI of a file system
-    that pyarrow knows (s3, gs, hdfs). The names are the needed columns of the record."""
+    """A path on this machine and on the workers, or the URI of a file system that pyarrow knows (s3, gs, hdfs)."""
     dataset = _dataset()
     place = path if "://" in path else str(Path(path.removeprefix("file:")).absolute())
     try:
@@ -236,7 +226,6 @@ def captured_topic(path: str, names: Collection[str]) -> CapturedTopic:
 
 
 def read_part(part: bytes, names: Sequence[str], at_a_time: int, topic: str | None) -> Iterator[pa.RecordBatch]:
-    """The records of one row group, in batches; if the files have topics, only those of the topic."""
     dataset = _dataset()
     fragment = pickle.loads(part)  # noqa: S301 - the driver's, by the same way as the code that is running
     schema = _with_partitions(fragment)

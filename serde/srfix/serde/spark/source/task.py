@@ -23,13 +23,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Part: TypeAlias = "tuple[int, int, int] | bytes | tuple[int, Part] | None"
-"""The part that one task reads: partition, start and end; a part of a file; the number of a topic and a part of it; or
-nothing. It can be unpickled without srfix."""
+"""Partition, start, end; a part of a file; a topic's number and a part; nothing. Can be unpickled without srfix."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadTask:
-    """What a task reads, and how it reads. Picklable."""
+    """Picklable."""
 
     frame: SourceFrame
     plan: bytes | None
@@ -106,7 +105,6 @@ class ReadTask:
 
 
 def needed_names(frame: SourceFrame, role: Role) -> tuple[str, ...]:
-    """The record's columns that the frame needs."""
     shown = tuple(dict.fromkeys(field.source for field in frame.fields if field.kind is FieldKind.METADATA))
     return tuple(dict.fromkeys((role.value, *shown))) if frame.columns else shown
 
@@ -159,12 +157,11 @@ def _arrow_schema(frame: SourceFrame) -> pa.Schema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadTasks:
-    """The tasks of several topics. Picklable."""
+    """Picklable."""
 
     by_topic: tuple[ReadTask, ...]
 
     def read(self, part: Part) -> Iterator[pa.RecordBatch]:
-        """The batches of one part of one topic; otherwise like `ReadTask.read`."""
         if part is None:
             return iter(())
         number, inner = cast("tuple[int, Part]", part)
@@ -177,6 +174,5 @@ def part_of(range_: OffsetRange) -> Part:
 
 @lru_cache(maxsize=16)
 def task_reader(pickled: bytes) -> Callable[[Part], Iterator[pa.RecordBatch]]:
-    """Reads the parts of a pickled `ReadTask` or `ReadTasks`."""
     task: ReadTask | ReadTasks = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
     return task.read

@@ -25,7 +25,6 @@ _TOPICS: Final = "topics"
 
 
 def each_topic(options: SourceOptions) -> dict[str, SourceOptions]:
-    """Topic → the options of a read of only this topic, by name."""
     places = dict(options.topics)
     if options.pattern is not None:
         places = dict.fromkeys(_matching(options))
@@ -70,7 +69,6 @@ def columns_of_topics(options: SourceOptions) -> SourceOptions:
 
 
 def batch_read(options: SourceOptions, frame: SourceFrame) -> BatchRead:
-    """A batch read of one or several topics; errors as in `BatchRead.planned`."""
     if not options.is_several:
         return BatchRead.planned(options, frame)
     reads = [BatchRead.planned(one, frame) for one in each_topic(options).values()]
@@ -81,7 +79,6 @@ def batch_read(options: SourceOptions, frame: SourceFrame) -> BatchRead:
 
 
 def stream_read(options: SourceOptions, frame: SourceFrame) -> StreamRead | StreamReads:
-    """A stream of one or several topics."""
     return StreamReads(options, frame) if options.is_several else StreamRead(options, frame)
 
 
@@ -98,7 +95,6 @@ class StreamReads:
         return {_TOPICS: {topic: read.initial() for topic, read in self._reads.items()}}
 
     def latest(self, start: Mapping[str, object] | None = None, limit: int | None = None) -> dict[str, object]:
-        """The end of the next micro-batch: at most `limit` offsets after `start`, for all topics together."""
         self._check_born()
         if start is None:
             return {_TOPICS: {topic: read.latest() for topic, read in self._reads.items()}}
@@ -113,7 +109,7 @@ class StreamReads:
         }
 
     def until_now(self) -> None:
-        """Stops the stream at the records that are there now; later topics are left for the next run."""
+        """Later topics are left for the next run."""
         self._is_until_now = True
         for read in self._reads.values():
             read.until_now()
@@ -174,7 +170,6 @@ def _by_topic(document: Mapping[str, object]) -> Mapping[str, Mapping[str, objec
 
 
 def _shared(option: str, text: str | None, topics: Mapping[str, object]) -> dict[str, str | None]:
-    """Topic → the option's value for only this topic."""
     if text is None or text in ENDS:
         return dict.fromkeys(topics, text)
     document = json_or_none(text)

@@ -45,14 +45,13 @@ _FORCED: Final[Mapping[str, str | bool]] = {
     "log_level": "0",
 }
 _DEFAULTS: Final[Mapping[str, str]] = {"partitioner": "murmur2_random", "linger.ms": "50"}
-"""Java's partitioner, so that records go to the same partitions as those of other writers with the same keys. The
-user's settings win."""
+"""Java's partitioner puts equal keys where other writers put them. The user's settings win."""
 _SHOWN_FAILURES: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteTask:
-    """What a task writes, and how it writes. Picklable."""
+    """Picklable."""
 
     topic: str
     kafka: Mapping[str, str] = field(repr=False)
@@ -60,7 +59,6 @@ class WriteTask:
     """The pickled `WritePlan`; None for raw records."""
     role: Role
     rows: tuple[str, ...]
-    """The frame's columns that make a row."""
     metadata: Mapping[str, str]
     """The record's column → the frame's."""
     reason: str | None
@@ -147,8 +145,6 @@ def _is_nothing(rows: pa.RecordBatch) -> list[bool]:
 
 
 class _Delivery:
-    """A producer, with the numbers of its sent and failed records."""
-
     def __init__(self, topic: str, properties: Mapping[str, str]) -> None:
         try:
             from confluent_kafka import KafkaException, Producer
@@ -182,7 +178,6 @@ class _Delivery:
             self.done()
 
     def flush(self) -> None:
-        """Waits until every record is acknowledged or given up (`message.timeout.ms`)."""
         self._producer.flush()
 
     def done(self) -> int:
@@ -206,8 +201,7 @@ def _ignored(error: KafkaError) -> None:
 
 
 def planned_write(options: SourceOptions, schema: Mapping[str, object], *, overwrite: bool) -> bytes:
-    """The pickled `WriteTask` for a frame's schema in Spark's JSON form. It registers the schema of the payloads: when
-    this returns, the subject holds the schema, and the topic exists."""
+    """When this returns, the subject holds the schema, and the topic exists."""
     if overwrite:
         raise UsageError('srfix cannot overwrite a topic, only append to it. Give .mode("append").')
     fields = {field.name: field for field in fields_of(schema)}
@@ -289,8 +283,7 @@ def _metadata(options: SourceOptions, fields: Mapping[str, FrameField]) -> dict[
 
 
 def _abouts(fields: Mapping[str, object]) -> tuple[str, ...]:
-    """The columns about bad rows in the frame, if it has the column of reasons; their names are those of this
-    source."""
+    """Only with the column of reasons; their names are those of this source."""
     names = reason_fields(())
     if names.reason not in fields:
         return ()
@@ -312,6 +305,5 @@ def _check_type(name: str, column: str, type_: FrameType) -> None:
 
 @lru_cache(maxsize=16)
 def task_writer(pickled: bytes) -> Callable[[Iterable[pa.RecordBatch]], int]:
-    """Writes the batches of a task under a pickled `WriteTask`."""
     task: WriteTask = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
     return task.write

@@ -108,12 +108,10 @@ class PlanDecoder:
 
     @property
     def type(self) -> pa.StructType:
-        """`struct<row, reason, message>`."""
         return pyarrow().struct(self._result)
 
     def __call__(self, payloads: pa.Array, headers: pa.Array | None = None) -> pa.Array:
-        """`struct<row, reason, message>`, as long as the payloads. The row is null if and only if there is a reason (a
-        `batches.Reason`'s word, also TOMBSTONE); the message is null for a tombstone."""
+        """The row is null if and only if there is a reason (also TOMBSTONE); the message is null for a tombstone."""
         pa = pyarrow()
         context = self._context if headers is None else contexts_with(headers, self._topic, self._role)
         decoded = self._decode(payloads, context)
@@ -163,19 +161,18 @@ class FallbackDecoder:
 
 @lru_cache(maxsize=_MOST_PLANS)
 def fallback_decoder(pickled: bytes) -> FallbackDecoder:
-    """The decoder for a pickled `ReadPlan` for rows that another engine leaves; one for each plan and process."""
+    """One for each plan and process."""
     return FallbackDecoder(plan_decoder(pickled))
 
 
 @lru_cache(maxsize=_MOST_PLANS)
 def plan_decoder(pickled: bytes) -> PlanDecoder:
-    """The decoder for a pickled `ReadPlan`; one for each plan and process."""
+    """One for each plan and process."""
     plan: ReadPlan = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
     return PlanDecoder(plan)
 
 
 def spark_type(columns: Columns) -> pa.StructType:
-    """The Arrow type of rows that Spark accepts from Python, as in `arrow_schema`."""
     return pyarrow().struct(list(arrow_schema(columns)))
 
 
@@ -186,10 +183,9 @@ _MOST_READERS: Final = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedReader:
-    """The reader to judge by. Picklable if the policy is."""
+    """Picklable if the policy is."""
 
     policy: Resolver
-    """The policy, which decides the accepted ids and subjects."""
     topic: str
     role: Role
     job: str
@@ -202,8 +198,7 @@ class RowJudge:
         self._topic, self._role = reader.topic, reader.role
 
     def __call__(self, payloads: pa.Array, headers: pa.Array) -> pa.Array:
-        """`struct<reason, message>`, as long as the payloads. Both are null if the row can be read, and for a
-        tombstone; otherwise they are a `batches.Reason`'s word and the error's message."""
+        """Both are null if the row can be read, and for a tombstone."""
         pa = pyarrow()
         reasons: list[str | None] = [None] * len(payloads)
         messages: list[str | None] = [None] * len(payloads)
@@ -220,6 +215,6 @@ class RowJudge:
 
 @lru_cache(maxsize=_MOST_READERS)
 def row_judge(pickled: bytes) -> RowJudge:
-    """The judge for a pickled `JudgedReader`; one for each reader, job and process."""
+    """One for each reader, job and process."""
     reader: JudgedReader = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
     return RowJudge(reader)

@@ -27,8 +27,7 @@ class PlanEncoder:
         self._is_bare_value = not plan.wrapped and plan.role is Role.VALUE
 
     def __call__(self, rows: pa.StructArray) -> pa.StructArray:
-        """`struct<payload: binary, message: string>`, as long as the rows. For each row one of them is null; for a null
-        row both are."""
+        """One of `payload` and `message` is null; for a null row both are."""
         pa, compute = pyarrow(), pyarrow_compute()
         is_null = compute.is_null(rows)
         if self._is_bare_value and rows.type.num_fields == 1:
@@ -48,12 +47,12 @@ class PlanEncoder:
         return pa.StructArray.from_arrays([payloads, pa.array(messages, pa.string())], ["payload", "message"])
 
     def payloads(self, rows: pa.RecordBatch, tombstones: Sequence[bool]) -> pa.Array:
-        """The payloads of all rows; errors as in `from_arrow`."""
+        """Errors as in `from_arrow`."""
         return from_arrow(rows, self._serializer, self._context, tombstones=tombstones)
 
 
 @lru_cache(maxsize=_MOST_PLANS)
 def plan_encoder(pickled: bytes) -> PlanEncoder:
-    """The encoder for a pickled `WritePlan`; one for each plan and process."""
+    """One for each plan and process."""
     plan: WritePlan = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
     return PlanEncoder(plan)

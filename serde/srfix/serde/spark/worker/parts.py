@@ -18,8 +18,7 @@ class _Header(TypedDict):
 
 
 def contexts_with(headers: pa.Array, topic: str, role: Role) -> Contexts:
-    """The contexts for a deserializer, from each record's headers (lists of structs of key and value); one context for
-    all records if none has headers."""
+    """One context for all records if none has headers."""
     plain = SerdeContext(topic, role)
     if not len(headers.flatten()):
         return plain

@@ -27,19 +27,15 @@ _SHOWN_KEYS: Final = ("string", "byte", "short", "integer", "long")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameRow:
-    """The rows in a frame."""
-
     fields: tuple[FrameField, ...]
     """The columns that make a row; the struct's fields, if a struct is the row."""
     struct: str | None
     """The struct column that is the row; None if several columns make the row."""
     is_null: str | None
-    """Whether the row is null, and would become a tombstone, in Spark's SQL; None if there always is a row."""
+    """Whether the row is null, and would become a tombstone; None if there always is a row."""
     is_marked: str | None
-    """Whether the row was a tombstone when it was read (by the frame's mark or reason), in Spark's SQL; None if the
-    frame has neither."""
+    """Whether the row was a tombstone when it was read; None if the frame has neither mark nor reason."""
     reason: str | None
-    """The column with the reason for a missing row; None if the frame has none."""
     place: str
     """The row's place for errors, in Spark's SQL: its key and origin, as far as the frame has them."""
 
@@ -86,7 +82,7 @@ def _guessed(plan: WriteDecisions, frame: tuple[FrameField, ...]) -> tuple[Frame
 
 
 def _abouts() -> frozenset[str]:
-    """The columns about tombstones and bad rows, for keys and values. They are never part of a row."""
+    """They are never part of a row."""
     every = (reason_columns(role) for role in Role)
     return frozenset(name for one in every for name in (one.tombstone, one.reason, one.message, one.payload))
 
@@ -136,7 +132,7 @@ def _row(
 
 
 def _check(plan: WriteDecisions, fields: tuple[FrameField, ...]) -> None:
-    """Raises errors for rows that no serializer would accept; `write.jvm` finds rows that Avro would not accept."""
+    """`write.jvm` finds rows that Avro would not accept."""
     if plan.columns is None:
         return
     matched = match_fields(
@@ -168,8 +164,7 @@ def _place(frame: tuple[FrameField, ...], role: Role) -> str:
 
 
 def bad_row_words(plan: WriteDecisions, place: str) -> tuple[str, str]:
-    """The text before and after the reason why a row cannot be written, in Spark's SQL, like `place`. `errors` parses
-    it."""
+    """The SQL before and after the reason why a row cannot be written. `errors` parses the text."""
     front = sql_text(f"srfix: a {plan.role.value} for topic {plan.topic!r}")
     middle = sql_text(f" cannot be written. {Reason.ENCODE_FAILED.value}: ")
     return f"concat({front}, {place}, {middle})", sql_text(UNWRITTEN_END)

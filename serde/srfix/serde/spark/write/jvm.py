@@ -40,12 +40,9 @@ class JvmWrite:
 
     schema: str
     row: str
-    """The row in Spark's SQL, from the frame's columns."""
     is_null: str | None
-    """Whether the row is null, in Spark's SQL; None if it never is."""
     skipped: int = 0
-    """The number of leading bytes in the result of `to_avro` that do not belong to the body: the length, if the whole
-    body is a number's bytes."""
+    """The leading bytes of `to_avro` that are not of the body: the length, if the whole body is a number's bytes."""
     is_raw: bool = False
     """True if the row is already the body, so that `to_avro` is not needed."""
 
@@ -64,7 +61,6 @@ def jvm_write(plan: WriteDecisions, row: FrameRow) -> JvmWrite:
 
 
 def write_feeds(plan: WriteDecisions, row: FrameRow) -> tuple[Feed, ...]:
-    """Which of the frame's columns and fields feed which of the plan's, whether or not Spark can write them."""
     return tuple(_walked(plan, row)[0].feeds)
 
 
@@ -104,7 +100,6 @@ class _Writer:
         self.feeds: list[Feed] = []
 
     def row(self, root: Written[AvroType]) -> JvmWrite:
-        """Rows that are records."""
         struct = self._row.struct
         fields = root.how
         if root.writer.node.kind != "record" or not isinstance(fields, WriteFields):
@@ -115,7 +110,6 @@ class _Writer:
         return JvmWrite(schema=json.dumps(piece.schema), row=piece.sql, is_null=is_null)
 
     def bare(self, root: Written[AvroType], name: str) -> JvmWrite:
-        """Rows of one column, whose bare value is written."""
         struct, node = self._row.struct, root.writer.node
         field = self._matched((name,), self._row.fields, "").get(name)
         if field is None:

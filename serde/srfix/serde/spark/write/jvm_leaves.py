@@ -33,12 +33,9 @@ SchemaJson: TypeAlias = "str | int | list[SchemaJson] | dict[str, SchemaJson]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """A value on its way to `to_avro`."""
-
     schema: SchemaJson
     """A schema that gives the same bytes. The caller must fill empty names, because no name may occur twice."""
     sql: str
-    """The value in Spark's SQL."""
     is_as_it_is: bool = False
     """True if `sql` names the value unchanged."""
 
@@ -88,8 +85,6 @@ _TIMES: Final = {
 
 
 class Failing(Protocol):
-    """Makes the SQL that fails the job."""
-
     def __call__(self, why: str, /, *more: str) -> str:
         """`more` is the text after the message, in Spark's SQL."""
 
@@ -97,8 +92,6 @@ class Failing(Protocol):
 def scalar(
     node: AvroNode, frame_type: FrameType, sql: str, failing: Failing, *, cut_times: bool = False
 ) -> Piece | JvmRefusal:
-    """A value, null or not, of a type without parts. `failing` makes the SQL that fails the job because of the
-    value."""
     word = word_of(frame_type)
     if word == "void":
         return _void(node)
@@ -137,8 +130,7 @@ def scalar(
 
 
 def _local(node: AvroNode, frame_type: FrameType, sql: str, failing: Failing, *, cut_times: bool) -> Piece | JvmRefusal:
-    """A local time of a clock without a zone. Spark's functions of microseconds would use the session's zone; its Avro
-    does not."""
+    """Spark's functions of microseconds would use the session's zone; its Avro does not."""
     if word_of(frame_type) != "timestamp_ntz":
         return _never(node, frame_type)
     schema: dict[str, SchemaJson] = {"type": "long", "logicalType": str(node.logical)}

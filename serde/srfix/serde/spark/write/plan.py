@@ -37,7 +37,6 @@ from srfix.serde.subjects.strategies import subject_of
 from srfix.serde.wire import Framing
 
 _FEEDS: Final = 6
-"""The most columns of each kind that a line names."""
 
 
 def summary(plan: WriteDecisions, frame: SparkSchema | None, from_: str | Sequence[str] | None) -> str:

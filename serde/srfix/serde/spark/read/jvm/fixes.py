@@ -13,30 +13,22 @@ class Bounds:
     """A limit: a row whose number is not between `low` and `high` cannot be read."""
 
     low: int
-    """The greatest number that is too small."""
     high: int
-    """The least number that is too great."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfFields:
-    """Fixes for the fields of a record."""
-
     fields: tuple[tuple[str, Fix | None], ...]
-    """All fields in order, each with its fix."""
+    """All fields, in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfItems:
-    """A fix for an array's items."""
-
     items: Fix
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfValues:
-    """A fix for a map's values."""
-
     values: Fix
 
 
@@ -66,8 +58,7 @@ def makes(fix: Fix | None) -> bool:
 
 
 def without_voids(fix: Fix | None, reader: object) -> Fix | None:
-    """The fix without its parts for fields that the reader's schema (in Avro's JSON) reads only as null, because a
-    default of null has replaced them: Spark allows no array function on a void."""
+    """Without the parts for fields that are null by default: Spark allows no array function on a void."""
     if reader == "null":
         return None
     match fix:

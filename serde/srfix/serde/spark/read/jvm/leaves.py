@@ -74,14 +74,11 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Unfit:
-    """The type cannot be read exactly."""
-
     why: str
     """The reason, as a continuation of `schema id 7, column A (STRING), writer type double:`."""
 
 
 def leaf(node: AvroNode, scalar: Scalar) -> Leaf | Unfit:
-    """How a type is read for a column that accepts it."""
     kind, name, column = scalar.connect, scalar.name, scalar.type
     if node.read_as is not None:
         return _promoted(node.read_as.kind, scalar)

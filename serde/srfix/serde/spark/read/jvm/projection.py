@@ -23,7 +23,6 @@ from srfix.serde.spark.read.jvm.fixes import EntriesToMap, Fix, OfFields, OfItem
 from srfix.serde.spark.read.jvm.leaves import Unfit, leaf, reader_of
 
 Json: TypeAlias = object
-"""A part of an Avro schema."""
 
 _MAX_LEVELS: Final = 100
 _MAX_TYPES: Final = 5_000
@@ -42,8 +41,6 @@ class Unrepresentable(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schemas:
-    """How a writer's type is read."""
-
     writer: Json
     """The writer's type in Avro's JSON, with srfix's own names."""
     reader: Json
@@ -81,8 +78,7 @@ def schemas(projection: Projection[AvroType]) -> Schemas:
 
 
 def _can_be_fields(names: Sequence[str]) -> bool:
-    """Whether the reader's fields can have the columns' names: not if Avro does not allow a name, two names differ only
-    in case (for Spark they are equal), or a name is one of srfix's."""
+    """Not if Avro does not allow a name, two differ only in case (for Spark they are equal), or one is srfix's."""
     return are_distinct(names) and all(_AVRO_NAME.fullmatch(name) and not _OUR_NAME.fullmatch(name) for name in names)
 
 
@@ -134,7 +130,7 @@ class _Schemas:
         )
 
     def _target(self, target: Target[AvroType], *, level: int) -> Schemas | None:
-        """How a field is read; None if a later field feeds the column."""
+        """None if a later field feeds the column."""
         part = self._field(target.value, level=level)
         if not target.counts and part.fix is not None:
             _refuse(
@@ -304,7 +300,6 @@ class _Schemas:
 
 
 def record(name: str, fields: Iterable[tuple[str, Json]]) -> Json:
-    """A record in Avro's JSON."""
     return {"type": "record", "name": name, "fields": [{"name": name, "type": type_} for name, type_ in fields]}
 
 

@@ -73,7 +73,6 @@ class JvmShape:
     """Writer schemas that are read in the same way. `fix` is the remaining conversion of a row."""
 
     schema_ids: tuple[SchemaId, ...]
-    """Their ids, ascending."""
     writer_schema: str
     """The Avro schema of a payload with `AFTER`, with srfix's own names."""
     reader_schema: str
@@ -96,20 +95,16 @@ class JvmVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JvmRead:
-    """The instructions for Spark's Avro for a plan. Picklable."""
+    """Picklable."""
 
     row_schema: str
-    """The type of a row, in Spark's JSON."""
     shapes: tuple[JvmShape, ...]
-    """Ordered by their first ids."""
     verdicts: tuple[JvmVerdict, ...]
-    """Ordered by their first ids."""
     left: tuple[SchemaId, ...] = ()
     """Ids of shapes beyond `MAX_SHAPES`, ascending; another engine reads them."""
 
     @property
     def left_over(self) -> str:
-        """A sentence about the schemas that another engine reads, and the reason."""
         ids = ", ".join(map(str, self.left[:_SHOWN_IDS])) + (", …" if len(self.left) > _SHOWN_IDS else "")
         return (
             f"{len(self.left)} schemas ({ids}) have shapes beyond the {MAX_SHAPES} that Spark compiles well, so only "
@@ -118,12 +113,11 @@ class JvmRead:
 
     @property
     def shape_ids(self) -> tuple[SchemaId, ...]:
-        """The ids that it reads, ascending."""
         return tuple(sorted(one for shape in self.shapes for one in shape.schema_ids))
 
     @property
     def schema_ids(self) -> tuple[SchemaId, ...]:
-        """The ids with a final result, ascending."""
+        """The ids with a final result."""
         final = (verdict.schema_ids for verdict in self.verdicts if not verdict.is_refusal)
         return tuple(sorted(one for ids in (self.shape_ids, *final) for one in ids))
 
@@ -142,7 +136,6 @@ def jvm_read(plan: ReadDecisions) -> JvmRead:
 
 
 def _made(plan: ReadDecisions) -> JvmRead | tuple[str, ...]:
-    """The engine's instructions, or the reasons why it cannot read the plan."""
     reasons: list[str] = []
     row_schema = ""
     if plan.format is not None and plan.format is not Format.AVRO:
@@ -203,7 +196,6 @@ def _refused(reasons: Iterable[str]) -> EngineRefusedError:
 
 
 def _planned(plan: ReadDecisions, planned: PlannedSchema) -> Schemas | SrfixError:
-    """How the schema is read, or why none of its rows can be read (the deserializer's reason)."""
     if planned.problem is not None:
         return planned.problem
     schema, references = planned.resolved.schema, planned.resolved.references
