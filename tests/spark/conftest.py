@@ -30,7 +30,7 @@ from srfix.serde.spark.releases import ABILITIES
 from tests.spark.first_session import options_of_shared_classes
 
 RELEASE: Final = ".".join(pyspark.__version__.split(".")[:2])
-"""PySpark's release line, as in `srfix.serde.spark.packages.RELEASES`."""
+"""PySpark's release line, as in `srfix.serde.spark.releases.RELEASES`."""
 
 RAISED: Final = (PySparkException, Py4JJavaError)
 """What a job fails with: the latter on Spark 3.5, where `raise_error` raises a bare RuntimeException."""

@@ -34,9 +34,9 @@ from srfix.serde.errors import BadRowError, ClusterError, Reason
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.resolve.policies import ById
 from srfix.serde.schemas.models import Schema
-from srfix.serde.spark.counts import counts_of
 from srfix.serde.spark.errors import clear_errors
 from srfix.serde.spark.interface import Engine
+from srfix.serde.spark.progress import counts_of
 from srfix.serde.spark.read.plan import ReadPlan, plan_read
 from srfix.serde.spark.reading import bad_rows, from_registry, good_rows, read_stream, read_topic
 from srfix.serde.spark.releases import lacks_arrow

@@ -12,7 +12,7 @@ from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import BadRowError, Reason, Role, UsageError
 from srfix.serde.schemas.errors import RegistryUnreachableError
 from srfix.serde.spark import bad_rows, clear_errors, counts_of, from_registry, good_rows, reason_columns
-from srfix.serde.spark.counts import MAX_UNKNOWN_IDS
+from srfix.serde.spark.progress import MAX_UNKNOWN_IDS
 from srfix.serde.wire import frame_id
 from tests.spark.conftest import RAISED
 from tests.spark.reading_world import ENGINES, EngineCase, World, frame, open_world

@@ -14,8 +14,7 @@ import pytest
 
 from parts.jars import spark_jars
 from srfix.fixtures.fetching import fetch
-from srfix.serde.spark.packages import packages
-from srfix.serde.spark.releases import lacks_source, takes_jars_later
+from srfix.serde.spark.releases import lacks_source, packages, takes_jars_later
 from tests.spark.conftest import RELEASE
 
 later = pytest.mark.skipif(not takes_jars_later(), reason="A Spark before 4.0 cannot add jars once it runs")

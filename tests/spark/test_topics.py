@@ -20,8 +20,8 @@ from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext
 from srfix.serde.resolve.policies import UnderOneSubject
 from srfix.serde.serializer import AvroSerializer
-from srfix.serde.spark.counts import counts_of
 from srfix.serde.spark.errors import clear_errors
+from srfix.serde.spark.progress import counts_of
 from srfix.serde.spark.read.plan import ReadPlan, plan_read
 from srfix.serde.spark.reading import bad_rows, from_registry, read_stream, read_topic, replay
 from srfix.serde.subjects.strategies import TopicSubject

@@ -133,7 +133,7 @@ class TestDataSource:
         found = {path.name: private.findall(path.read_text(encoding="utf-8")) for path in sources}
         # Progress and interruption of jobs, and a plan that is made and not printed: on classic sessions alone, for which all
         # three ask first.
-        assert {name for name, uses in found.items() if uses} == {"sessions.py", "listening.py", "spark_topic.py"}
+        assert {name for name, uses in found.items() if uses} == {"sessions.py", "spark_topic.py"}
 
 
 class TestPackaging:

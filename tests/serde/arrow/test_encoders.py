@@ -15,8 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.arrow.encode import EncodeEngine, from_arrow
-from srfix.serde.arrow.encoders import EncodeKernelWise, EncodeRowWise
+from srfix.serde.arrow.encode import EncodeEngine, EncodeKernelWise, EncodeRowWise, from_arrow
 from srfix.serde.arrow.values import TimeUnit
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns

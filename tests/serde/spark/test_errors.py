@@ -64,7 +64,7 @@ class TestRaisedOnAWorker:
 class TestSrfixErrorOf:
     def test_a_missing_jar(self, monkeypatch: pytest.MonkeyPatch) -> None:
         # PySpark need not be installed where this runs. (The package's attribute of that name is the function.)
-        monkeypatch.setattr(import_module("srfix.serde.spark.packages"), "_installed", lambda: "4.3.0")
+        monkeypatch.setattr(import_module("srfix.serde.spark.releases"), "_installed", lambda: "4.3.0")
         assert type(srfix_error_of(RuntimeError("[KAFKA_DATA_SOURCE_NOT_ENABLED] Failed"))) is JarMissingError
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from parts.jars import spark_jars
 from srfix.serde.errors import UsageError
-from srfix.serde.spark.packages import RELEASES, missing_jar, packages
+from srfix.serde.spark.releases import RELEASES, missing_jar, packages
 
 
 class TestPackages:
@@ -63,7 +63,7 @@ class TestPackages:
         def nothing(distribution: str) -> str:
             raise PackageNotFoundError(distribution)
 
-        monkeypatch.setattr(import_module("srfix.serde.spark.packages"), "version", nothing)
+        monkeypatch.setattr(import_module("srfix.serde.spark.releases"), "version", nothing)
         with pytest.raises(UsageError, match=r"No PySpark is installed here\. Name the version"):
             packages()
 

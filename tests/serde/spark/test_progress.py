@@ -7,8 +7,7 @@ import json
 import pytest
 
 from srfix.serde.errors import Reason
-from srfix.serde.spark.counts import ReadCounts
-from srfix.serde.spark.progress import JobProgress, StreamProgress, stream_progress_of, to_stderr
+from srfix.serde.spark.progress import JobProgress, ReadCounts, StreamProgress, stream_progress_of, to_stderr
 
 
 def said(**more: object) -> str:

@@ -7,8 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from srfix.serde.spark.packages import RELEASES
-from srfix.serde.spark.releases import ABILITIES, Abilities, abilities_in_words, arrow_or, lacks_arrow, lacks_source
+from srfix.serde.spark.releases import (
+    ABILITIES,
+    RELEASES,
+    Abilities,
+    abilities_in_words,
+    arrow_or,
+    lacks_arrow,
+    lacks_source,
+)
 
 PAGE = Path(__file__).parents[3] / ".ci" / "docs" / "pages" / "spark" / "versions.md"
 

@@ -2,8 +2,7 @@
 call."""
 
 from srfix.serde.arrow.decode import BatchEngine, to_arrow
-from srfix.serde.arrow.encode import EncodeEngine, from_arrow
-from srfix.serde.arrow.encoders import EncodeKernelWise, EncodeRowWise
+from srfix.serde.arrow.encode import EncodeEngine, EncodeKernelWise, EncodeRowWise, from_arrow
 from srfix.serde.arrow.kernel_wise import KernelWise
 from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
 from srfix.serde.arrow.row_wise import RowWise

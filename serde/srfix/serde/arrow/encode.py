@@ -11,19 +11,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias, overload
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, overload
 
-from srfix.serde.arrow.encoders import EncodeKernelWise
-from srfix.serde.arrow.pyarrow_or_error import pyarrow
-from srfix.serde.arrow.values import TimeUnit
-from srfix.serde.batches.rows import contexts_of, error_at, refuse_malformed, usable_contexts
+from srfix.serde.arrow.pyarrow_or_error import one_array, pyarrow, pyarrow_compute
+from srfix.serde.arrow.values import Read, TimeUnit, struct_reader
+from srfix.serde.batches.rows import (
+    ROWS_AT_A_TIME,
+    contexts_of,
+    error_at,
+    reason_of,
+    refuse_malformed,
+    usable_contexts,
+    without_frames,
+)
 from srfix.serde.engine import BatchEncode, EncodedBatch
-from srfix.serde.errors import UsageError
-from srfix.serde.interface import GivenContexts, OnError, Serializer
+from srfix.serde.errors import EncodeError, SrfixError, UsageError
+from srfix.serde.formats.rows.value_check import Misfit, encode_error
+from srfix.serde.interface import BadRow, Context, Contexts, GivenContexts, OnError, Serializer
+from srfix.serde.native import NativeEncode, kernel
+from srfix.serde.subjects.names import Role, role_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 Rows: TypeAlias = "pa.RecordBatch | pa.StructArray"
 """Rows: a batch, or an array of structs, some of which may be null."""
@@ -132,3 +144,198 @@ def _mask(tombstones: Tombstones | None, rows: int) -> pa.BooleanArray | None:
             f"{sum(value is None for value in mask)} of these are null."
         )
     return pa.array(mask, pa.bool_())
+
+
+class EncodeRowWise:
+    """The `BatchEncode` that works with every serializer. It turns some rows at a time into Python rows, and those into
+    payloads."""
+
+    def __init__(self, serializer: Serializer, time_unit: TimeUnit) -> None:
+        self._serializer = serializer
+        self._time_unit: TimeUnit = time_unit
+
+    def reader(self, rows: pa.StructArray) -> Read:
+        """A reader of such rows.
+
+        :raises ColumnError: if no column type corresponds to a field's type, or two fields have the same name.
+        """
+        return struct_reader(list(rows.type), "", self._time_unit)
+
+    def __call__(
+        self, rows: pa.StructArray, ctx: Contexts, /, *, tombstones: pa.BooleanArray | None, until_bad: bool
+    ) -> EncodedBatch:
+        pa = pyarrow()
+        payloads: list[bytes | None] = []
+        positions: list[int] = []
+        bad: list[BadRow] = []
+        contexts = ctx if isinstance(ctx, Sequence) else [ctx] * len(rows)
+        is_tombstone = [False] * len(rows) if tombstones is None else tombstones.to_pylist()
+        for position, row in enumerate(_rows(rows, self.reader(rows))):
+            try:
+                payload = None if is_tombstone[position] else _payload(row, self._serializer, contexts[position])
+            except SrfixError as error:
+                reason = reason_of(error)
+                if reason is None:
+                    raise
+                bad.append(BadRow(position=position, reason=reason, error=without_frames(error)))
+                if until_bad:
+                    break
+            else:
+                payloads.append(payload)
+                positions.append(position)
+        written = one_array([pa.array(payloads, pa.binary())], "the payloads")
+        return EncodedBatch(payloads=written, positions=pa.array(positions, pa.int64()), bad=tuple(bad))
+
+
+def _rows(rows: pa.StructArray, read: Read) -> Iterator[object]:
+    """In place of a row that cannot be read comes its `Misfit`."""
+    for start in range(0, len(rows), ROWS_AT_A_TIME):
+        some = rows.slice(start, ROWS_AT_A_TIME)
+        try:
+            yield from read(some)
+        except Misfit:
+            for number in range(len(some)):
+                yield _row(some.slice(number, 1), read)
+
+
+def _row(one: pa.StructArray, read: Read) -> object:
+    try:
+        (row,) = read(one)
+    except Misfit as misfit:
+        return misfit
+    return row
+
+
+def _payload(row: object, serializer: Serializer, ctx: Context) -> bytes | None:
+    if isinstance(row, Misfit):
+        raise encode_error(row) from row.group()
+    if row is None:
+        raise EncodeError(
+            "The row is null but not marked as a tombstone. If it is written, it deletes its key. Mark it in "
+            "tombstones=, or leave it out."
+        )
+    payload = serializer(row, ctx)
+    if payload is None and role_of(ctx.field) is Role.VALUE:
+        raise EncodeError(
+            "The serializer gives no payload for the row, but the row is not marked as a tombstone. If it is written, "
+            "it deletes its key. Mark it in tombstones=, or leave it out."
+        )
+    return payload
+
+
+class EncodeKernelWise:
+    """The `BatchEncode` of the kernel: the same payloads as `EncodeRowWise`.
+
+    The first row of a context is written row-wise, because this decides schema and framing. So are the rows that the
+    kernel does not write: bad rows, to get the error message, and correct rows of a kind that the kernel does not know.
+    """
+
+    def __init__(self, serializer: Serializer, time_unit: TimeUnit) -> None:
+        self._row_wise = EncodeRowWise(serializer, time_unit)
+        self._native_encode: Callable[[Context], NativeEncode | None] | None = (
+            getattr(serializer, "native_encode", None) if kernel() else None
+        )
+        self._whole_millis = time_unit == "ms"
+
+    def __call__(
+        self, rows: pa.StructArray, ctx: Contexts, /, *, tombstones: pa.BooleanArray | None, until_bad: bool
+    ) -> EncodedBatch:
+        if self._native_encode is None or isinstance(ctx, Sequence):
+            return self._row_wise(rows, ctx, tombstones=tombstones, until_bad=until_bad)
+        self._row_wise.reader(rows)  # an unknown type raises its error before any row is written
+        parts: list[EncodedBatch] = []
+        start = 0
+        while start < len(rows) or not parts:
+            native = self._native_encode(ctx)
+            size = len(rows) if native is not None else ROWS_AT_A_TIME if start else 1
+            some, marks = rows.slice(start, size), None if tombstones is None else tombstones.slice(start, size)
+            if native is None:
+                part = self._row_wise(some, ctx, tombstones=marks, until_bad=until_bad)
+            else:
+                part = self._natively(native, some, ctx, tombstones=marks, until_bad=until_bad)
+            parts.append(_moved(part, start))
+            if until_bad and part.bad:
+                break
+            start += size
+        return _joined(parts)
+
+    def _natively(
+        self,
+        native: NativeEncode,
+        rows: pa.StructArray,
+        ctx: Context,
+        *,
+        tombstones: pa.BooleanArray | None,
+        until_bad: bool,
+    ) -> EncodedBatch:
+        pa = pyarrow()
+        try:
+            written, left = cast("Any", native.encoder).encode_rows(
+                rows, tombstones, native.prefix, whole_millis=self._whole_millis, null_is_callers=native.is_bare
+            )
+        except (OverflowError, TypeError, ValueError):
+            # The kernel does not accept the array, or one array cannot hold the payloads.
+            return self._row_wise(rows, ctx, tombstones=tombstones, until_bad=until_bad)
+        payloads = pa.array(written)
+        if not left:
+            return EncodedBatch(payloads=payloads, positions=_all(len(rows)), bad=())
+        return _merged(payloads, left, self._encode_remainder(rows, left, ctx, until_bad=until_bad))
+
+    def _encode_remainder(
+        self, rows: pa.StructArray, left: Sequence[int], ctx: Context, *, until_bad: bool
+    ) -> EncodedBatch:
+        """Encodes the rows that the kernel left, given by their positions. It takes slices, because pyarrow's `take`
+        does not work on views."""
+        parts: list[EncodedBatch] = []
+        begin = 0
+        while begin < len(left):
+            end = begin + 1
+            while end < len(left) and left[end] == left[end - 1] + 1:
+                end += 1
+            part = self._row_wise(rows.slice(left[begin], end - begin), ctx, tombstones=None, until_bad=until_bad)
+            parts.append(_moved(part, begin))
+            if until_bad and part.bad:
+                break
+            begin = end
+        return _joined(parts)
+
+
+def _merged(payloads: pa.BinaryArray, left: Sequence[int], remainder: EncodedBatch) -> EncodedBatch:
+    pa = pyarrow()
+    places: list[int | None] = list(range(len(payloads)))
+    for position in left:
+        places[position] = None
+    for number, other in enumerate(remainder.positions.to_pylist(), len(payloads)):
+        places[left[other]] = number
+    good = pa.array([place for place in places if place is not None], pa.int64())
+    return EncodedBatch(
+        payloads=one_array([payloads, remainder.payloads], "the payloads").take(good),
+        positions=pa.array([position for position, place in enumerate(places) if place is not None], pa.int64()),
+        bad=tuple(replace(row, position=left[row.position]) for row in remainder.bad),
+    )
+
+
+def _moved(part: EncodedBatch, by: int) -> EncodedBatch:
+    if not by:
+        return part
+    return EncodedBatch(
+        payloads=part.payloads,
+        positions=pyarrow_compute().add(part.positions, by),
+        bad=tuple(replace(row, position=row.position + by) for row in part.bad),
+    )
+
+
+def _joined(parts: Sequence[EncodedBatch]) -> EncodedBatch:
+    if len(parts) == 1:
+        return parts[0]
+    return EncodedBatch(
+        payloads=one_array([part.payloads for part in parts], "the payloads"),
+        positions=one_array([part.positions for part in parts], "the positions"),
+        bad=tuple(row for part in parts for row in part.bad),
+    )
+
+
+def _all(rows: int) -> pa.Int64Array:
+    """The positions 0 to `rows` - 1; this is faster than an array from a range."""
+    pa, compute = pyarrow(), pyarrow_compute()
+    return compute.indices_nonzero(pa.nulls(rows).is_null()).cast(pa.int64())

@@ -10,8 +10,6 @@ import lazy_loader
 
 if TYPE_CHECKING:
     from srfix.serde.spark.choosing import choose_engine as choose_engine
-    from srfix.serde.spark.counts import ReadCounts as ReadCounts
-    from srfix.serde.spark.counts import counts_of as counts_of
     from srfix.serde.spark.errors import clear_errors as clear_errors
     from srfix.serde.spark.errors import srfix_error_of as srfix_error_of
     from srfix.serde.spark.interface import Engine as Engine
@@ -23,10 +21,10 @@ if TYPE_CHECKING:
     from srfix.serde.spark.interface import PlannedSchema as PlannedSchema
     from srfix.serde.spark.interface import ReasonColumns as ReasonColumns
     from srfix.serde.spark.interface import reason_columns as reason_columns
-    from srfix.serde.spark.packages import Packages as Packages
-    from srfix.serde.spark.packages import packages as packages
     from srfix.serde.spark.progress import JobProgress as JobProgress
+    from srfix.serde.spark.progress import ReadCounts as ReadCounts
     from srfix.serde.spark.progress import StreamProgress as StreamProgress
+    from srfix.serde.spark.progress import counts_of as counts_of
     from srfix.serde.spark.progress import to_stderr as to_stderr
     from srfix.serde.spark.read.jvm.read import EngineChoice as EngineChoice
     from srfix.serde.spark.read.plan import NEWEST as NEWEST
@@ -38,6 +36,8 @@ if TYPE_CHECKING:
     from srfix.serde.spark.reading import read_stream as read_stream
     from srfix.serde.spark.reading import read_topic as read_topic
     from srfix.serde.spark.reading import replay as replay
+    from srfix.serde.spark.releases import Packages as Packages
+    from srfix.serde.spark.releases import packages as packages
     from srfix.serde.spark.session import check_session as check_session
     from srfix.serde.spark.session import start_session as start_session
     from srfix.serde.spark.watching import watch_jobs as watch_jobs
@@ -52,7 +52,6 @@ else:
         __name__,
         submod_attrs={
             "choosing": ["choose_engine"],
-            "counts": ["ReadCounts", "counts_of"],
             "errors": ["clear_errors", "srfix_error_of"],
             "interface": [
                 "Engine",
@@ -65,11 +64,11 @@ else:
                 "ReasonColumns",
                 "reason_columns",
             ],
-            "packages": ["Packages", "packages"],
-            "progress": ["JobProgress", "StreamProgress", "to_stderr"],
+            "progress": ["JobProgress", "ReadCounts", "StreamProgress", "counts_of", "to_stderr"],
             "read.jvm.read": ["EngineChoice"],
             "read.plan": ["NEWEST", "ReadPlan", "plan_read"],
             "reading": ["bad_rows", "from_registry", "good_rows", "read_stream", "read_topic", "replay"],
+            "releases": ["Packages", "packages"],
             "session": ["check_session", "start_session"],
             "watching": ["watch_jobs", "watch_streams"],
             "write.plan": ["WritePlan", "plan_write"],

@@ -29,8 +29,7 @@ from srfix.serde.errors import (
 )
 from srfix.serde.printable import capitalized, foreign
 from srfix.serde.schemas import errors as registry_errors
-from srfix.serde.spark.packages import missing_jar
-from srfix.serde.spark.releases import lacks_source
+from srfix.serde.spark.releases import lacks_source, missing_jar
 
 _KAFKAS: Final = r"org\.apache\.kafka\.common\.errors\."
 _CONFIG: Final = r"org\.apache\.kafka\.common\.config\.ConfigException"
@@ -142,7 +141,7 @@ def kafka_error_of(
 BAD_ROW_END: Final = " To keep such rows apart, read with on_error='quarantine'."
 """Ends the message with which a bad row fails a job; `_pyspark.frames` writes the rest, and `_BAD_ROW` parses it."""
 UNWRITTEN_END: Final = " To keep such rows apart, write with on_error='quarantine'."
-"""The same for a row that cannot be written: `write.frame_row` writes the rest, and `_UNWRITTEN` parses it."""
+"""The same for a row that cannot be written: `write.decisions` writes the rest, and `_UNWRITTEN` parses it."""
 
 
 _BAD_ROW: Final = re.compile(

@@ -1,8 +1,10 @@
-"""The values of a plan that its engines share."""
+"""The values of a plan that its engines share, and how a plan becomes a text of a few lines."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from textwrap import shorten
 from typing import Final, Literal, TypeAlias
 
 from srfix.serde.connect.columns import Dropped
@@ -143,3 +145,19 @@ def reason_columns(role: Role) -> ReasonColumns:
 def check_word(name: str, value: str, words: tuple[str, ...]) -> None:
     if value not in words:
         raise UsageError(f"{name}={value!r} must be one of {', '.join(words)}.")
+
+
+_WIDTH: Final = 120
+_LABEL: Final = 14
+
+
+def short_text(head: str, entries: Iterable[tuple[str, str]]) -> str:
+    """A line of at most 120 characters for each label and its text; the last line says how to get the whole text."""
+    lines = [f"  {label:<{_LABEL - 4}}  {shorten(text, _WIDTH - _LABEL, placeholder=' …')}" for label, text in entries]
+    return "\n".join((head, *lines, "All of it: explain(extended=True)"))
+
+
+def first_ones(words: Iterable[str], most: int) -> str:
+    all_words = list(words)
+    more = f" and {len(all_words) - most} more" if len(all_words) > most else ""
+    return f"{', '.join(all_words[:most])}{more}"

@@ -17,7 +17,6 @@ from srfix.serde.printable import foreign
 from srfix.serde.spark.choosing import choose_engine
 from srfix.serde.spark.errors import kafka_error_of
 from srfix.serde.spark.interface import ENGINES, Engine, OnBadRow, UnknownIds, check_word
-from srfix.serde.spark.packages import missing_jar
 from srfix.serde.spark.read.plan import NEWEST, ReadPlan, plan_read
 from srfix.serde.spark.read.topics import (
     Assignment,
@@ -30,6 +29,7 @@ from srfix.serde.spark.read.topics import (
     topic_plans,
     topics_asked,
 )
+from srfix.serde.spark.releases import missing_jar
 from srfix.serde.subjects.names import Role, split_context, split_subject
 
 if TYPE_CHECKING:

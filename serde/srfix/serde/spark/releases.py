@@ -1,4 +1,7 @@
-"""The abilities of srfix on each release line of Spark. The site shows the table `ABILITIES`; a test compares the two.
+"""What works with each release line of Spark: the abilities of srfix, and the jars that PySpark lacks for Avro and Kafka.
+
+The site shows the table `ABILITIES`; a test compares the two. The jars are published separately, and not always with
+the version of their Spark, so `RELEASES` has the combinations that were seen to work.
 
 | since | new |
 |---|---|
@@ -9,12 +12,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
-from srfix.serde.errors import EngineRefusedError
+from srfix.serde.errors import EngineRefusedError, JarMissingError, UsageError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,4 +109,156 @@ def lacks_source_stream_writer() -> str | None:
     return (
         'format("srfix") writes streams since Spark 4.1 (DataSourceStreamArrowWriter), but this is PySpark '
         f"{pyspark.__version__}"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JarVersions:
+    avro: str
+    kafka: str
+    """A version that is older than Spark breaks streams (`HDFSMetadataLog`)."""
+    token_provider: str = "4.0.0"  # noqa: S105 - a version
+    kafka_clients: str = "3.9.2"
+    commons_pool2: str = "2.13.1"
+    scala: str = "2.13"
+    """The Scala version of that Spark in PySpark."""
+
+
+RELEASES: Final[Mapping[str, JarVersions]] = {
+    "3.5": JarVersions(
+        avro="3.5.1",
+        kafka="3.5.1",
+        token_provider="3.5.1",  # noqa: S106 - a version
+        kafka_clients="3.4.1",
+        commons_pool2="2.11.1",
+        scala="2.12",
+    ),
+    "4.0": JarVersions(avro="4.0.0", kafka="4.0.0"),
+    "4.1": JarVersions(avro="4.1.1", kafka="4.1.1"),
+    "4.2": JarVersions(avro="4.1.1", kafka="4.2.0"),
+    "4.3": JarVersions(avro="4.1.1", kafka="4.2.0"),
+}
+"""Release line of Spark, ascending → the newest jars that were seen to work with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packages:
+    """Coordinates. As a text, they have the form for `spark.jars.packages`."""
+
+    coordinates: tuple[str, ...]
+    """`group:artifact:version`, all that are needed, so no dependencies have to be resolved."""
+    note: str | None = None
+    """A remark: the present Spark is not in `RELEASES`. None if there is no remark."""
+
+    def __str__(self) -> str:
+        return ",".join(self.coordinates)
+
+
+def packages(
+    spark_version: str | None = None,
+    *,
+    scala: str | None = None,
+    avro: str | None = None,
+    kafka: str | None = None,
+    token_provider: str | None = None,
+    kafka_clients: str | None = None,
+    commons_pool2: str | None = None,
+) -> Packages:
+    """The coordinates for a version of Spark; None is the version of the installed PySpark.
+
+    Each jar's version can be given instead of the table's. For a Spark that is not in the table, the nearest lower line
+    is used (or the lowest line), and `note` says so.
+
+    :raises UsageError: if the text is not a version, or it is None and no PySpark is installed.
+    """
+    spark_version = _installed() if spark_version is None else spark_version
+    line, note = _line_of(spark_version)
+    versions = {
+        "avro": avro,
+        "kafka": kafka,
+        "token_provider": token_provider,
+        "kafka_clients": kafka_clients,
+        "commons_pool2": commons_pool2,
+        "scala": scala,
+    }
+    jars = replace(RELEASES[line], **{name: wanted for name, wanted in versions.items() if wanted is not None})
+    return Packages(
+        coordinates=(
+            f"org.apache.spark:spark-avro_{jars.scala}:{jars.avro}",
+            f"org.apache.spark:spark-sql-kafka-0-10_{jars.scala}:{jars.kafka}",
+            f"org.apache.spark:spark-token-provider-kafka-0-10_{jars.scala}:{jars.token_provider}",
+            f"org.apache.kafka:kafka-clients:{jars.kafka_clients}",
+            f"org.apache.commons:commons-pool2:{jars.commons_pool2}",
+        ),
+        note=note,
+    )
+
+
+def _line_of(spark_version: str) -> tuple[str, str | None]:
+    wanted = _numbers(spark_version)
+    lines = sorted(RELEASES, key=_numbers)
+    line = max((line for line in lines if _numbers(line) <= wanted), key=_numbers, default=lines[0])
+    if _numbers(line) == wanted:
+        return line, None
+    return line, (
+        f"Which jars work with Spark {spark_version} is not known: these are the ones for Spark {line}. If Spark reports "
+        "a missing class or method, name other versions (packages(…, avro=…, kafka=…, token_provider=…))."
+    )
+
+
+def _numbers(spark_version: str) -> tuple[int, int]:
+    match = re.match(r"(\d+)\.(\d+)(?!\d)", spark_version)
+    if match is None:
+        raise UsageError(f"{spark_version!r} is not a version of Spark. Give one such as 4.3.0.")
+    return int(match[1]), int(match[2])
+
+
+def _installed() -> str:
+    for distribution in ("pyspark", "pyspark-client", "pyspark-connect"):
+        try:
+            return version(distribution)
+        except PackageNotFoundError:
+            continue
+    raise UsageError("No PySpark is installed here. Name the version of Spark: packages('4.3.0').")
+
+
+_WITHOUT_JARS: Final = (
+    'Without jars, format("srfix") reads and writes topics with the same options, with read, readStream, write and '
+    "writeStream (srfix.serde.spark.source has the table of them)."
+)
+_AVRO: Final = "spark-avro"
+_KAFKA: Final = "spark-sql-kafka-0-10"
+_SAID: Final = (
+    (re.compile(r"KAFKA_DATA_SOURCE_NOT_ENABLED|Failed to find (?:the )?data source: kafka"), _KAFKA),
+    (re.compile(r"AVRO_NOT_LOADED|AVRO_DATA_SOURCE_NOT_ENABLED|Failed to find (?:the )?data source: avro"), _AVRO),
+    (re.compile(r"NoClassDefFoundError: org/apache/spark/sql/avro/"), _AVRO),
+    # PySpark 3.5 gives this error, because its from_avro calls the class. No other call here can give it.
+    (re.compile(r"^'JavaPackage' object is not callable$"), _AVRO),
+    (re.compile(r"NoClassDefFoundError: org/apache/spark/kafka010/"), "spark-token-provider-kafka-0-10"),
+    (re.compile(r"NoClassDefFoundError: org/apache/kafka/"), "kafka-clients"),
+    (re.compile(r"NoClassDefFoundError: org/apache/commons/pool2/"), "commons-pool2"),
+)
+
+
+def without_jars() -> str:
+    """For a user without jars, for example without a network; empty on a Spark without this way."""
+    try:
+        lacking = lacks_source()
+    except ModuleNotFoundError:
+        lacking = None  # there is no PySpark here, so there is none that lacks it
+    return "" if lacking is not None else f" {_WITHOUT_JARS}"
+
+
+def missing_jar(text: str, spark_version: str | None = None) -> JarMissingError | None:
+    """The error for Spark's message; None if it is not about a jar of `packages`."""
+    jar = next((jar for pattern, jar in _SAID if pattern.search(text)), None)
+    if jar is None:
+        return None
+    wanted = packages(spark_version)
+    note = "" if wanted.note is None else f" {wanted.note}"
+    return JarMissingError(
+        f"Spark lacks the jar {jar}. Start it with srfix.serde.spark.start_session, which adds the jars, or with "
+        f"spark-submit --packages {wanted} (in a builder: spark.jars.packages), or put the jars on "
+        f"spark.jars.{note}{without_jars()}",
+        packages=wanted.coordinates,
     )

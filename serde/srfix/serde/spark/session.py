@@ -18,9 +18,8 @@ from srfix.serde.bounds import CONNECT_SECONDS
 from srfix.serde.errors import JarMissingError, SparkError, UsageError
 from srfix.serde.printable import foreign
 from srfix.serde.spark.avro_limits import with_avro_limits
-from srfix.serde.spark.packages import missing_jar, without_jars
-from srfix.serde.spark.packages import packages as packages_for
-from srfix.serde.spark.releases import takes_jars_later
+from srfix.serde.spark.releases import missing_jar, takes_jars_later, without_jars
+from srfix.serde.spark.releases import packages as packages_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

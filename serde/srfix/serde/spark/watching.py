@@ -24,7 +24,7 @@ _LEAST_EVERY_S: Final = 0.1
 @contextmanager
 def watch_streams(spark: SparkSession, say: Callable[[StreamProgress], None]) -> Iterator[None]:
     """Calls `say` for every micro-batch of the session's queries, classic or Connect, from a thread of Spark."""
-    from srfix.serde.spark._pyspark.listening import ProgressListener
+    from srfix.serde.spark._pyspark.sessions import ProgressListener
 
     listener = ProgressListener(lambda text: say(stream_progress_of(text)))
     spark.streams.addListener(listener)
@@ -41,7 +41,7 @@ def watch_jobs(spark: SparkSession, say: Callable[[JobProgress], None], *, every
 
     :param every_s: seconds between two checks, at least 0.1.
     """
-    from srfix.serde.spark._pyspark.listening import job_progress
+    from srfix.serde.spark._pyspark.sessions import job_progress
 
     stop = Event()
 

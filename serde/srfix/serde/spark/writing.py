@@ -26,10 +26,9 @@ from srfix.serde.errors import EngineRefusedError, JarMissingError, SparkError, 
 from srfix.serde.printable import message
 from srfix.serde.spark.errors import kafka_error_of
 from srfix.serde.spark.interface import ENGINES, Engine, check_word, reason_columns
-from srfix.serde.spark.packages import missing_jar
 from srfix.serde.spark.read.topics import Options, sink_options
-from srfix.serde.spark.releases import arrow_or, lacks_arrow
-from srfix.serde.spark.write.frame_row import FrameRow, frame_row
+from srfix.serde.spark.releases import arrow_or, lacks_arrow, missing_jar
+from srfix.serde.spark.write.decisions import FrameRow, frame_row
 from srfix.serde.spark.write.jvm import JvmWrite, jvm_write
 from srfix.serde.spark.write.plan import WritePlan
 

@@ -10,7 +10,7 @@ import pytest
 from srfix.serde import BadRowError, EngineRefusedError
 from srfix.serde.spark import plan_write, srfix_error_of
 from srfix.serde.spark.frame_types import ddl, word_of
-from srfix.serde.spark.write.frame_row import bad_row_words, frame_row
+from srfix.serde.spark.write.decisions import bad_row_words, frame_row
 from srfix.serde.spark.write.jvm import JvmWrite, jvm_write
 from tests.serde.fakes import MemoryRegistry
 from tests.serde.fakes import spark_struct as struct

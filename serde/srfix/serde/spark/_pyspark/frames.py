@@ -15,10 +15,10 @@ from pyspark.sql.types import BinaryType
 from srfix.serde.errors import Reason, UsageError
 from srfix.serde.spark._pyspark.engines import PAYLOAD, PROBLEM, Decoding, framed_by_header
 from srfix.serde.spark._pyspark.jvm import Payload, in_words
-from srfix.serde.spark.counts import MAX_UNKNOWN_IDS
 from srfix.serde.spark.errors import BAD_ROW_END
 from srfix.serde.spark.frame_types import quoted
 from srfix.serde.spark.interface import OnBadRow, reason_columns
+from srfix.serde.spark.progress import MAX_UNKNOWN_IDS
 from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.subjects.names import Role
 

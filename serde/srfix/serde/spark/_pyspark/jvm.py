@@ -20,10 +20,9 @@ from pyspark.sql.types import StructType
 
 from srfix.serde.errors import ImpossibleSchemaIdError, PayloadTooShortError, Reason, UnknownMagicByteError, WireError
 from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON, struct_type
-from srfix.serde.spark.packages import missing_jar
-from srfix.serde.spark.read.jvm.fixes import Bounds, EntriesToMap, Fix, OfFields, OfItems, OfValues, makes
+from srfix.serde.spark.read.jvm.leaves import Bounds, EntriesToMap, Fix, OfFields, OfItems, OfValues, makes
 from srfix.serde.spark.read.jvm.read import AFTER, ROW, JvmRead, JvmShape
-from srfix.serde.spark.releases import arrow_or
+from srfix.serde.spark.releases import arrow_or, missing_jar
 from srfix.serde.wire import (
     MAX_SCHEMA_ID,
     MIN_SCHEMA_ID,

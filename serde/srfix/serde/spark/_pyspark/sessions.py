@@ -1,5 +1,5 @@
 """Facts about a running session: the jars that its threads see, the system properties of the JVMs that run its tasks,
-and what its Kafka source finds for a topic.
+what its Kafka source finds for a topic, and its progress.
 
 Spark gives an added jar to a class loader of the session, and makes this the context class loader of only the calling
 thread (`SessionResourceLoader.addJar`); a local executor has another one. Spark looks up a format by name
@@ -18,12 +18,21 @@ from pathlib import Path
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
 
 from srfix.serde.bounds import BROKER_SECONDS
 from srfix.serde.casing import is_among
 from srfix.serde.spark.errors import is_sparks
+from srfix.serde.spark.progress import JobProgress
 
 _own_jars: Final[list[str]] = []
 """The URLs of the jars that were put on the JVM's class path."""
@@ -186,3 +195,34 @@ def look(spark: SparkSession, options: Mapping[str, str], *, is_stream: bool) ->
         df._jdf.queryExecution().executedPlan()
     else:  # Spark Connect
         df._explain_string()  # type: ignore[operator]
+
+
+class ProgressListener(StreamingQueryListener):
+    """Calls `say` with each micro-batch's progress, as JSON."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        self._say(event.progress.json)
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None: ...
+    def onQueryIdle(self, event: QueryIdleEvent) -> None: ...
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None: ...
+
+
+def job_progress(spark: SparkSession) -> JobProgress | None:
+    """The running jobs; None on Spark Connect, which does not report them."""
+    try:
+        tracker = spark.sparkContext.statusTracker()  # there is no public way that also works with Connect
+    except (AttributeError, PySparkException):
+        return None
+    jobs = tracker.getActiveJobsIds()
+    infos = (tracker.getJobInfo(job) for job in jobs)
+    stages = {stage for info in infos if info is not None for stage in info.stageIds}
+    stage_infos = [info for stage in stages if (info := tracker.getStageInfo(stage)) is not None]
+    return JobProgress(
+        jobs=len(jobs),
+        tasks=sum(info.numTasks for info in stage_infos),
+        done=sum(info.numCompletedTasks for info in stage_infos),
+    )

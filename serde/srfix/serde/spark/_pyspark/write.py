@@ -17,7 +17,7 @@ from srfix.serde.spark._pyspark.frames import is_bad_row
 from srfix.serde.spark._pyspark.shipping import Shipped
 from srfix.serde.spark.frame_types import quoted, sql_text
 from srfix.serde.spark.interface import ReasonColumns, reason_columns
-from srfix.serde.spark.write.frame_row import FrameRow, bad_row_words
+from srfix.serde.spark.write.decisions import FrameRow, bad_row_words
 from srfix.serde.spark.write.jvm import JvmWrite
 from srfix.serde.spark.write.plan import WritePlan
 

@@ -14,10 +14,9 @@ from srfix.serde.formats.avro import projection
 from srfix.serde.formats.avro.read.decoder import left_to_python
 from srfix.serde.formats.table import RESOLVING, SCHEMA_FORMATS, Format, schema_module_of
 from srfix.serde.resolve.policies import ById, DualSubject, PlannablePolicy, UnderOneSubject
-from srfix.serde.spark.interface import Feed, ListedVersion, PlannedRefusal, PlannedSchema
+from srfix.serde.spark.interface import Feed, ListedVersion, PlannedRefusal, PlannedSchema, first_ones, short_text
 from srfix.serde.spark.read.decisions import ReadDecisions
 from srfix.serde.spark.read.jvm.read import UNSEEN, jvm_read
-from srfix.serde.spark.short_text import first_ones, short_text
 from srfix.serde.specs import ReaderSchema
 
 _WIDTH: Final = 120

@@ -31,8 +31,8 @@ from srfix.serde.errors import ColumnError, UsageError
 from srfix.serde.java_ints import INT_MAX
 from srfix.serde.printable import foreign
 from srfix.serde.resolve.policies import ById
+from srfix.serde.spark.interface import first_ones
 from srfix.serde.spark.read.plan import ReadPlan
-from srfix.serde.spark.short_text import first_ones
 from srfix.serde.subjects.names import Role
 
 Plans: TypeAlias = "ReadPlan | Sequence[ReadPlan] | Mapping[str, ReadPlan]"

@@ -1,17 +1,25 @@
-"""The decisions of a write plan, as values. Code that explains or translates a plan gets these values."""
+"""The decisions of a write plan, as values, and which of a frame's columns make its rows. Needs no pyspark."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from srfix.serde.casing import CaseRule
+from srfix.serde.casing import CaseRule, match_fields
+from srfix.serde.column_sources.from_spark import SparkSchema
 from srfix.serde.columns.times import Times
 from srfix.serde.columns.types import Columns
+from srfix.serde.errors import ColumnError, Reason, UsageError
+from srfix.serde.formats.avro import field_names
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext, Serializer
 from srfix.serde.schemas.models import Schema
 from srfix.serde.serdes.schema_choices import SettledSchema
 from srfix.serde.serializer import FRAMED, SCHEMALESS
+from srfix.serde.spark.errors import UNWRITTEN_END
+from srfix.serde.spark.frame_types import FrameField, ddl, fields_of, frame_fields, quoted, sql_text, word_of
+from srfix.serde.spark.interface import reason_columns
 from srfix.serde.specs import WriteSpec
 from srfix.serde.subjects.names import Role, Subject
 from srfix.serde.wire import Framing, SchemaId, frame_guid, prefix_id_bytes, schema_id_header
@@ -104,3 +112,156 @@ class WriteDecisions:
     def context(self) -> SerdeContext:
         """The context for the serializer's calls."""
         return SerdeContext(self.topic, self.role, [] if self.framing is Framing.HEADER_GUID else None)
+
+
+_SINK: Final = ("key", "value", "topic", "partition", "headers")
+"""The columns that Spark's Kafka sink uses."""
+_SOURCE: Final = (*_SINK, "offset", "timestamp", "timestampType")
+"""The columns of Spark's Kafka source."""
+_PLACES: Final = (("topic", " from topic ", "string"), ("partition", ", partition ", ""), ("offset", ", offset ", ""))
+_SHOWN_KEYS: Final = ("string", "byte", "short", "integer", "long")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameRow:
+    fields: tuple[FrameField, ...]
+    """The columns that make a row; the struct's fields, if a struct is the row."""
+    struct: str | None
+    """The struct column that is the row; None if several columns make the row."""
+    is_null: str | None
+    """Whether the row is null, and would become a tombstone; None if there always is a row."""
+    is_marked: str | None
+    """Whether the row was a tombstone when it was read; None if the frame has neither mark nor reason."""
+    reason: str | None
+    place: str
+    """The row's place for errors, in Spark's SQL: its key and origin, as far as the frame has them."""
+
+
+def frame_row(plan: WriteDecisions, schema: SparkSchema, from_: str | Sequence[str] | None, into: str) -> FrameRow:
+    """See `writing.to_registry`."""
+    frame = frame_fields(schema)
+    by_name = {field.name: field for field in frame}
+    if from_ is None and into in by_name and word_of(by_name[into].type) == "struct":
+        from_ = into
+    if from_ is None:
+        return _row(plan, frame, _guessed(plan, frame), None)
+    names = (from_,) if isinstance(from_, str) else tuple(from_)
+    if missing := [name for name in names if name not in by_name]:
+        raise UsageError(
+            f"The frame has no column {missing[0]!r} to write; it has {', '.join(by_name)}. Name others in from_=."
+        )
+    if not names:
+        raise UsageError("from_= names no column. Name those that make the row, or the struct that is the row.")
+    if not isinstance(from_, str):
+        return _row(plan, frame, tuple(by_name[name] for name in names), None)
+    if word_of(by_name[from_].type) != "struct":
+        raise UsageError(
+            f"The column {from_!r} is {ddl(by_name[from_].type)}, not a struct that could be the row. If it is the row's only "
+            f"column, set from_=[{from_!r}]."
+        )
+    return _row(plan, frame, fields_of(by_name[from_].type), from_)
+
+
+def _guessed(plan: WriteDecisions, frame: tuple[FrameField, ...]) -> tuple[FrameField, ...]:
+    abouts = _abouts()
+    fields = tuple(field for field in frame if field.name not in (*_SOURCE, *abouts))
+    if len(fields) + sum(field.name in abouts for field in frame) < len(frame):
+        kafka_names = [field.name for field in frame if field.name in _SOURCE]
+        taken = match_fields(_names(plan), kafka_names, plan.case_rule, where="the frame")
+        if taken:
+            raise UsageError(
+                f"It is not clear whether {', '.join(map(repr, sorted(taken.values())))} of the frame is Kafka's or a part "
+                "of the row. Name the columns that make the row: from_=[…]."
+            )
+    if not fields:
+        raise UsageError("The frame has no columns but Kafka's. Name the columns that make the row: from_=[…].")
+    return fields
+
+
+def _abouts() -> frozenset[str]:
+    """They are never part of a row."""
+    every = (reason_columns(role) for role in Role)
+    return frozenset(name for one in every for name in (one.tombstone, one.reason, one.message, one.payload))
+
+
+def _names(plan: WriteDecisions) -> Sequence[str]:
+    if plan.columns is not None:
+        return [column.name for column in plan.columns]
+    if plan.format is Format.AVRO and plan.schema is not None and not plan.schema.references:
+        return field_names(plan.schema.text)
+    return ()
+
+
+def _row(
+    plan: WriteDecisions, frame: tuple[FrameField, ...], fields: tuple[FrameField, ...], struct: str | None
+) -> FrameRow:
+    is_null = None if struct is None else f"{quoted(struct)} IS NULL"
+    # A bare null is a null payload: a null key, or a tombstone if it is the value.
+    if not plan.wrapped and plan.role is Role.VALUE and len(fields) == 1:
+        name = quoted(fields[0].name)
+        is_null = f"{name if struct is None else f'{quoted(struct)}.{name}'} IS NULL"
+    _check(plan, fields)
+    names, types = reason_columns(plan.role), {field.name: word_of(field.type) for field in frame}
+    if types.get(names.tombstone, "boolean") != "boolean":
+        raise UsageError(
+            f"The column {names.tombstone} is {types[names.tombstone]}, not boolean, but srfix marks tombstones with "
+            "a column of this name. Rename it."
+        )
+    marks = []
+    if names.tombstone in types:
+        marks.append(f"coalesce({quoted(names.tombstone)}, false)")
+    if names.reason in types:
+        marks.append(f"coalesce({quoted(names.reason)} = {sql_text(Reason.TOMBSTONE.value)}, false)")
+    if is_null is None and marks:
+        # A flattened struct: a row of nulls with a mark or a reason is still a tombstone or a bad row.
+        was_none = [marks[0]] if names.tombstone in types else []
+        was_none += [f"{quoted(names.reason)} IS NOT NULL"] if names.reason in types else []
+        nulls = " AND ".join(f"{quoted(field.name)} IS NULL" for field in fields)
+        is_null = f"(({' OR '.join(was_none)}) AND {nulls})"
+    return FrameRow(
+        fields=fields,
+        struct=struct,
+        is_null=is_null,
+        is_marked=f"({' OR '.join(marks)})" if marks else None,
+        reason=names.reason if names.reason in types else None,
+        place=_place(frame, plan.role),
+    )
+
+
+def _check(plan: WriteDecisions, fields: tuple[FrameField, ...]) -> None:
+    """`write.jvm` finds rows that Avro would not accept."""
+    if plan.columns is None:
+        return
+    matched = match_fields(
+        [column.name for column in plan.columns], [field.name for field in fields], plan.case_rule, where="the frame"
+    )
+    used = set(matched.values())
+    spare = [field.name for field in fields if field.name not in used]
+    if spare:
+        raise ColumnError(
+            f"The {plan.role.value}s of topic {plan.topic!r} have no column for {', '.join(map(repr, spare))} of the frame. "
+            "Drop it, or name the columns that make the row in from_=."
+        )
+
+
+def _place(frame: tuple[FrameField, ...], role: Role) -> str:
+    parts = ["''"]
+    for field in frame:
+        if field.name == "key" and role is Role.VALUE:
+            if word_of(field.type) in _SHOWN_KEYS:
+                parts.append("coalesce(concat(', key ', CAST(`key` AS STRING)), '')")
+            elif word_of(field.type) == "binary":
+                # The value is not quoted, because before Spark 4.1 two quotes within a literal are lost.
+                front, behind = sql_text(", key X'"), sql_text("'")
+                parts.append(f"coalesce(concat({front}, hex(`key`), {behind}), '')")
+    for name, before, _ in _PLACES:
+        if any(field.name == name for field in frame):
+            parts.append(f"coalesce(concat('{before}', CAST({quoted(name)} AS STRING)), '')")
+    return parts[0] if len(parts) == 1 else f"concat({', '.join(parts[1:])})"
+
+
+def bad_row_words(plan: WriteDecisions, place: str) -> tuple[str, str]:
+    """The SQL before and after the reason why a row cannot be written. `errors` parses the text."""
+    front = sql_text(f"srfix: a {plan.role.value} for topic {plan.topic!r}")
+    middle = sql_text(f" cannot be written. {Reason.ENCODE_FAILED.value}: ")
+    return f"concat({front}, {place}, {middle})", sql_text(UNWRITTEN_END)

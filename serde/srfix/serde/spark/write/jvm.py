@@ -25,8 +25,7 @@ from srfix.serde.projection.tree import Entries, Free, Items, WriteFields, Writt
 from srfix.serde.spark.frame_types import FrameField, FrameType, ddl, fields_of, quoted, sql_text, word_of
 from srfix.serde.spark.interface import Feed
 from srfix.serde.spark.releases import arrow_or
-from srfix.serde.spark.write.decisions import WriteDecisions
-from srfix.serde.spark.write.frame_row import FrameRow, bad_row_words
+from srfix.serde.spark.write.decisions import FrameRow, WriteDecisions, bad_row_words
 from srfix.serde.spark.write.jvm_leaves import JvmRefusal, Piece, SchemaJson, missing, scalar
 
 _LEGAL: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -27,9 +27,8 @@ from srfix.serde.schemas.models import Schema
 from srfix.serde.serdes.framed_serializer import TOPIC_SUBJECT, FramedSerializer
 from srfix.serde.serdes.schema_choices import SettledSchema
 from srfix.serde.serializer import FRAMED
-from srfix.serde.spark.short_text import first_ones, short_text
-from srfix.serde.spark.write.decisions import WriteDecisions
-from srfix.serde.spark.write.frame_row import FrameRow, frame_row
+from srfix.serde.spark.interface import first_ones, short_text
+from srfix.serde.spark.write.decisions import FrameRow, WriteDecisions, frame_row
 from srfix.serde.spark.write.jvm import jvm_write, write_feeds
 from srfix.serde.specs import NullableRepresentation, WriteSpec, given_representation
 from srfix.serde.subjects.names import Role, SubjectStrategy

@@ -19,7 +19,7 @@ from srfix.serde.columns.text import print_type
 from srfix.serde.columns.types import ColumnType
 from srfix.serde.formats.table import Format
 from srfix.serde.spark import PlannedRefusal, PlannedSchema
-from srfix.serde.spark.read.jvm.fixes import Bounds, EntriesToMap, OfFields, OfItems, OfValues, makes
+from srfix.serde.spark.read.jvm.leaves import Bounds, EntriesToMap, OfFields, OfItems, OfValues, makes
 from srfix.serde.spark.read.jvm.read import AFTER, MAX_SHAPES, JvmRead, jvm_read
 from srfix.serde.wire import SchemaId
 from tests.serde.avro_schemas import MILLIS, array, decimal, entries, enum, fixed, logical, map_of, record

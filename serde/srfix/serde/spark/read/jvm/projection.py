@@ -19,8 +19,17 @@ from srfix.serde.columns.types import Columns, Decimal, ScalarType, type_name
 from srfix.serde.formats.avro import AvroNode, AvroType, analyse, describe, map_entry_types, nullable_branch
 from srfix.serde.formats.rows.value_check import MISSING
 from srfix.serde.projection.tree import Absent, Entries, Fields, Items, Projected, Projection, Refused, Scalar, Target
-from srfix.serde.spark.read.jvm.fixes import EntriesToMap, Fix, OfFields, OfItems, OfValues, without_voids
-from srfix.serde.spark.read.jvm.leaves import Unfit, leaf, reader_of
+from srfix.serde.spark.read.jvm.leaves import (
+    EntriesToMap,
+    Fix,
+    OfFields,
+    OfItems,
+    OfValues,
+    Unfit,
+    leaf,
+    reader_of,
+    without_voids,
+)
 
 Json: TypeAlias = object
 

@@ -25,7 +25,7 @@ from srfix.serde.formats.avro import projection
 from srfix.serde.formats.table import Format, check_schema_type
 from srfix.serde.spark.interface import PlannedSchema
 from srfix.serde.spark.read.decisions import ReadDecisions
-from srfix.serde.spark.read.jvm.fixes import Fix
+from srfix.serde.spark.read.jvm.leaves import Fix
 from srfix.serde.spark.read.jvm.projection import Json, Schemas, Unrepresentable, record, schemas
 from srfix.serde.spark.releases import arrow_or
 from srfix.serde.wire import PREFIX_ID_SIZE, SchemaId
