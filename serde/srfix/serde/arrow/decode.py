@@ -104,7 +104,7 @@ def _about(decoded: DecodedBatch, *, with_details: bool) -> list[pa.Array]:
     rows, text = decoded.rows.num_rows, pa.string()
     reasons: list[_About] = [(position, Reason.TOMBSTONE.value, None, None) for position in decoded.tombstones]
     entries: list[_About] = [
-        (row.position, row.reason.value, _printable(row.message), row.payload)
+        (row.position, row.reason.value, arrow_text(row.message), row.payload)
         if with_details
         else (row.position, row.reason.value, None, None)
         for row in decoded.bad
@@ -143,11 +143,9 @@ def _sparse(entries: Sequence[_About], rows: int, types: Sequence[pa.DataType]) 
     ]
 
 
-def _printable(message: str) -> str:
-    if message.isascii():
-        return message
-    # An error may quote half of a surrogate pair, which an Arrow string cannot hold.
-    return message.encode(errors="backslashreplace").decode()
+def arrow_text(message: str) -> str:
+    """An error may quote half of a surrogate pair, which an Arrow string cannot hold."""
+    return message if message.isascii() else message.encode(errors="backslashreplace").decode()
 
 
 def _role_of(ctx: Contexts) -> Role:

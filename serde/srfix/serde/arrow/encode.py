@@ -195,15 +195,10 @@ def _rows(rows: pa.StructArray, read: Read) -> Iterator[object]:
             yield from read(some)
         except Misfit:
             for number in range(len(some)):
-                yield _row(some.slice(number, 1), read)
-
-
-def _row(one: pa.StructArray, read: Read) -> object:
-    try:
-        (row,) = read(one)
-    except Misfit as misfit:
-        return misfit
-    return row
+                try:
+                    yield from read(some.slice(number, 1))
+                except Misfit as misfit:
+                    yield misfit
 
 
 def _payload(row: object, serializer: Serializer, ctx: Context) -> bytes | None:
@@ -278,7 +273,7 @@ class EncodeKernelWise:
             return self._row_wise(rows, ctx, tombstones=tombstones, until_bad=until_bad)
         payloads = pa.array(written)
         if not left:
-            return EncodedBatch(payloads=payloads, positions=_all(len(rows)), bad=())
+            return EncodedBatch(payloads=payloads, positions=_true(pa.nulls(len(rows)).is_null()), bad=())
         return _merged(payloads, left, self._encode_remainder(rows, left, ctx, until_bad=until_bad))
 
     def _encode_remainder(
@@ -307,10 +302,10 @@ def _merged(payloads: pa.BinaryArray, left: Sequence[int], remainder: EncodedBat
         places[position] = None
     for number, other in enumerate(remainder.positions.to_pylist(), len(payloads)):
         places[left[other]] = number
-    good = pa.array([place for place in places if place is not None], pa.int64())
+    good = pa.array(places, pa.int64())
     return EncodedBatch(
-        payloads=one_array([payloads, remainder.payloads], "the payloads").take(good),
-        positions=pa.array([position for position, place in enumerate(places) if place is not None], pa.int64()),
+        payloads=one_array([payloads, remainder.payloads], "the payloads").take(good.drop_null()),
+        positions=_true(good.is_valid()),
         bad=tuple(replace(row, position=left[row.position]) for row in remainder.bad),
     )
 
@@ -335,7 +330,6 @@ def _joined(parts: Sequence[EncodedBatch]) -> EncodedBatch:
     )
 
 
-def _all(rows: int) -> pa.Int64Array:
-    """The positions 0 to `rows` - 1; this is faster than an array from a range."""
-    pa, compute = pyarrow(), pyarrow_compute()
-    return compute.indices_nonzero(pa.nulls(rows).is_null()).cast(pa.int64())
+def _true(mask: pa.BooleanArray) -> pa.Int64Array:
+    """The positions at which a mask is true; this is faster than an array from a range."""
+    return pyarrow_compute().indices_nonzero(mask).cast(pyarrow().int64())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
@@ -85,9 +85,11 @@ class KernelWise:
                 )
                 continue
             other = payload_at(payloads, position) if refused else None
-            error = _of_its_schema(refused, other) if other and reason == "otherwise" else None
+            identity = identity_of(other) if other and reason == "otherwise" else None
+            key = identity.bytes if isinstance(identity, UUID) else identity
+            error = None if key is None else refused.get(key)
             why = None if error is None else reason_of(error)
-            if error is None or why is None or other is None:
+            if error is None or why is None:
                 left.append(position)
             else:
                 bad.append(BadRow(position=position, reason=why, error=error, payload=other))
@@ -108,8 +110,11 @@ class KernelWise:
     def _decoded(
         self, decoder: Any, payloads: Payloads, ctx: Context, refused: dict[int | bytes, SrfixError]
     ) -> tuple[Any, list[_Odd]]:
-        payload_list = _payload_list(payloads)
-        decode = decoder.decode_list if isinstance(payloads, Sequence) else decoder.decode_arrays
+        decode, payload_list = decoder.decode_arrays, [payloads]
+        if isinstance(payloads, Sequence):
+            decode, payload_list = decoder.decode_list, payloads if isinstance(payloads, list) else list(payloads)
+        elif not isinstance(payloads, pyarrow().Array):
+            payload_list = list(payloads.chunks)
         batch, unknown, odd = decode(payload_list)
         while batch is None:
             self._plan(decoder, unknown, ctx, refused)
@@ -134,11 +139,6 @@ class KernelWise:
                 decoder.plan(identity, None)
 
 
-def _of_its_schema(refused: Mapping[int | bytes, SrfixError], payload: bytes) -> SrfixError | None:
-    identity = identity_of(payload)
-    return refused.get(identity.bytes if isinstance(identity, UUID) else identity)
-
-
 def _about(payload: bytes, ctx: Context, words_by_prefix: dict[bytes, str]) -> str:
     """The beginning of an error message; `words_by_prefix` keeps it for each schema id, by the id's bytes."""
     prefix = prefix_of(payload)
@@ -156,12 +156,6 @@ def _payloads_at(payloads: Payloads, positions: Sequence[int]) -> list[bytes]:
     if isinstance(payloads, Sequence):
         return [payload for position in positions if (payload := payloads[position]) is not None]
     return cast("list[bytes]", payloads.take(pyarrow().array(positions, pyarrow().int64())).to_pylist())
-
-
-def _payload_list(payloads: Payloads) -> list[Any]:
-    if isinstance(payloads, Sequence):
-        return payloads if isinstance(payloads, list) else list(payloads)
-    return [payloads] if isinstance(payloads, pyarrow().Array) else list(payloads.chunks)
 
 
 _SCALARS: Final = {

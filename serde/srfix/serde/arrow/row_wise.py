@@ -10,8 +10,8 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
-from operator import itemgetter
-from typing import TYPE_CHECKING, Final, assert_never, cast
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, Final, cast
 
 from srfix.serde.arrow.pyarrow_or_error import one_array, pyarrow
 from srfix.serde.arrow.types import arrow_schema
@@ -67,32 +67,26 @@ def row_error(errors: Sequence[DecodeError]) -> DecodeError:
 
 
 def _misfits(type_: ColumnType, value: object, path: str) -> Iterator[DecodeError]:
-    if value is None:
-        return
-    match type_:
-        case ScalarType():
-            yield from _scalar(type_, value, path)
-        case Decimal():
-            yield from _decimal(type_, value, path)
-        case Array(items):
-            if not isinstance(value, list):
-                yield _wrong_type(type_, value, path)
-                return
-            for item in value:
+    match type_, value:
+        case _, None:
+            return
+        case ScalarType() as scalar, _:
+            yield from _scalar(scalar, value, path)
+        case Decimal() as exact, decimal.Decimal() as number:
+            yield from _decimal(exact, number, path)
+        case Array(items), list(members):
+            for item in members:
                 yield from _misfits(items, item, f"{path}->ARRAY")
-        case Map(values, keys):
-            if not isinstance(value, dict):
-                yield _wrong_type(type_, value, path)
-                return
-            for key, item in value.items():
+        case Map(values, keys), dict(entries):
+            for key, item in entries.items():
                 if key is None:
                     yield _misfit(CoercionError, type_, path, "has an entry without a key, which no Arrow map holds")
                 yield from _misfits(keys, key, f"{path}->MAP_KEY")
                 yield from _misfits(values, item, f"{path}->MAP_VAL")
-        case Struct(fields):
+        case Struct(fields), _:
             yield from misfits(fields, value, path)
         case _:
-            assert_never(type_)
+            yield _wrong_type(type_, value, path)
 
 
 def _scalar(type_: ScalarType, value: object, path: str) -> Iterator[DecodeError]:
@@ -126,10 +120,7 @@ def _time(type_: ScalarType, value: datetime.datetime | datetime.time, path: str
         yield _misfit(CoercionError, type_, path, f"is {value}: {type_.value} has no time zone")
 
 
-def _decimal(type_: Decimal, value: object, path: str) -> Iterator[DecodeError]:
-    if not isinstance(value, decimal.Decimal):
-        yield _wrong_type(type_, value, path)
-        return
+def _decimal(type_: Decimal, value: decimal.Decimal, path: str) -> Iterator[DecodeError]:
     _, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
         yield _misfit(CoercionError, type_, path, f"is {value}, which is not a number")
@@ -167,15 +158,13 @@ def _misfit(kind: type[DecodeError], type_: ColumnType, path: str, sentence: str
 
 REFUSED: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """The exceptions of pyarrow for a value that does not fit its type. pyarrow's own errors are subclasses of these."""
+_declared: Final = attrgetter("name", "type")
+_schema_of: Final = lru_cache(maxsize=64)(arrow_schema)
 
 
 def vouched_columns(deserializer: object, role: Role) -> Columns | None:
     columns_of: Callable[[Role], Columns | None] | None = getattr(deserializer, "columns_of", None)
     return None if columns_of is None else columns_of(role)
-
-
-def _same(one: Columns, other: Columns) -> bool:
-    return [(column.name, column.type) for column in one] == [(column.name, column.type) for column in other]
 
 
 class RowWise:
@@ -187,7 +176,7 @@ class RowWise:
         # A deserializer with `columns_of` gives dicts of exactly these columns, in this order, with values of their
         # types.
         vouched = vouched_columns(deserializer, role)
-        self.is_vouched_for = vouched is not None and _same(vouched, columns)
+        self.is_vouched_for = vouched is not None and [*map(_declared, vouched)] == [*map(_declared, columns)]
         self._columns = columns
         self.schema: pa.Schema = _schema_of(columns)
         self._types = [field.type for field in self.schema]
@@ -240,7 +229,9 @@ class RowWise:
                 return self._transposed(self._filled(read, start, bad)), list(bad.values())
         for position, row in enumerate(read, start):
             if row is not None and position not in bad and (errors := self._errors(row)):
-                bad[position] = _bad_row(errors, position, payloads)
+                error, payload = row_error(errors), payload_at(payloads, position)
+                reason = reason_of(error) or Reason.DECODE_FAILED
+                bad[position] = BadRow(position=position, reason=reason, error=error, payload=payload)
         return self._transposed(self._filled(read, start, bad)), [bad[position] for position in sorted(bad)]
 
     def _filled(self, read: list[Value | BadRow], start: int, bad: Collection[int]) -> list[Row]:
@@ -273,26 +264,11 @@ class RowWise:
         return [pa.array(values[number::count], type_, from_pandas=False) for number, type_ in enumerate(self._types)]
 
 
-def _bad_row(errors: Sequence[DecodeError], position: int, payloads: Payloads) -> BadRow:
-    error = row_error(errors)
-    return BadRow(
-        position=position,
-        reason=reason_of(error) or Reason.DECODE_FAILED,
-        error=error,
-        payload=payload_at(payloads, position),
-    )
-
-
 def payload_at(payloads: Payloads, position: int) -> bytes | None:
     if isinstance(payloads, Sequence):
         return payloads[position]
     payload: bytes | None = payloads[position].as_py()
     return payload
-
-
-@lru_cache(maxsize=64)
-def _schema_of(columns: Columns) -> pa.Schema:
-    return arrow_schema(columns)
 
 
 def with_odd_rows(

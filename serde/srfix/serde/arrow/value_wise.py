@@ -123,8 +123,11 @@ class ValueWise:
                 # A local time is always a datetime: it never comes as a number.
                 is_instant = bounds is _MICROSECONDS and field.type.tz is not None
                 array = _instants(column) if is_instant else pa.array(column, field.type, from_pandas=False)
-                if bounds is not None and not _is_within(array, *bounds):
-                    return None
+                if bounds is not None:
+                    numbers = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())
+                    extremes = pyarrow_compute().min_max(numbers).as_py()
+                    if extremes["min"] is not None and (extremes["min"] < bounds[0] or extremes["max"] > bounds[1]):
+                        return None
                 arrays.append(array)
         except REFUSED:
             return None
@@ -149,10 +152,3 @@ def _instants(values: Sequence[object]) -> pa.Array:
         # refused.
         return pa.array(values, pa.int64(), from_pandas=False).cast(pa.timestamp("ms", tz="UTC")).cast(type_)
     return pa.array([value * 1000 if type(value) is int else value for value in values], type_, from_pandas=False)
-
-
-def _is_within(array: pa.Array, least: int, most: int) -> bool:
-    pa = pyarrow()
-    numbers = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())
-    extremes = pyarrow_compute().min_max(numbers).as_py()
-    return extremes["min"] is None or (least <= extremes["min"] and extremes["max"] <= most)

@@ -29,6 +29,7 @@ from srfix.serde.spark.avro_limits import limits_needed, unbounded, unending
 from srfix.serde.spark.interface import Engine, UnknownIds
 from srfix.serde.spark.read.jvm.read import EngineChoice, JvmRead, jvm_read
 from srfix.serde.spark.releases import lacks_arrow, require_arrow
+from srfix.serde.spark.session import check_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -80,19 +81,22 @@ def _chosen(
         return EngineChoice(engine="arrow", fallback=False, why="it was asked for")
     try:
         read = jvm_read(plan)
-        _require_avro(spark)
+        check_session(spark, kafka=False)
         _require_bounds(spark, read, engine)
     except (EngineRefusedError, JarMissingError) as error:
         if engine == "jvm":
             raise
-        return _arrow_instead(error, _lacking(spark, workers_have_srfix))
+        reasons = error.reasons if isinstance(error, EngineRefusedError) else (error.message,)
+        if (lacking := _lacking(spark, workers_have_srfix)) is not None:
+            raise _neither(reasons, lacking) from error
+        return EngineChoice(engine="arrow", fallback=False, why=f"the jvm engine cannot be used: {' '.join(reasons)}")
     why = "Spark's own Avro reads every known schema exactly" if engine == "auto" else "it was asked for"
     if unknown_ids == "fail" and plan.schemas and not read.left:
         why += '; a schema id that the plan does not know is a bad row (unknown_ids="resolve" looks it up)'
         return EngineChoice(engine="jvm", fallback=False, why=why, read=read)
     lacking = _lacking(spark, workers_have_srfix)
     if read.left and lacking is not None:
-        raise _neither((f"{read.left_over}.", _no_arrow(lacking)))
+        raise _neither((f"{read.left_over}.",), lacking)
     if read.left:
         why = f"Spark's own Avro reads the others exactly; {read.left_over}"
     if lacking is not None:
@@ -101,31 +105,13 @@ def _chosen(
     return EngineChoice(engine="jvm", fallback=lacking is None, why=why, read=read)
 
 
-def _arrow_instead(error: EngineRefusedError | JarMissingError, lacking: str | None) -> EngineChoice:
-    reasons = error.reasons if isinstance(error, EngineRefusedError) else (error.message,)
-    if lacking is None:
-        return EngineChoice(engine="arrow", fallback=False, why=f"the jvm engine cannot be used: {' '.join(reasons)}")
-    raise _neither((*reasons, _no_arrow(lacking))) from error
-
-
-def _no_arrow(lacking: str) -> str:
-    return (
-        f"{lacking}."
-        if lacking == lacks_arrow()
-        else f"The arrow engine runs on the workers, but they lack srfix: {lacking}"
-    )
-
-
-def _neither(reasons: tuple[str, ...]) -> EngineRefusedError:
+def _neither(jvm_reasons: tuple[str, ...], lacking: str) -> EngineRefusedError:
+    has_arrow = lacking != lacks_arrow()
+    no_arrow = f"The arrow engine runs on the workers, but they lack srfix: {lacking}" if has_arrow else f"{lacking}."
+    reasons = (*jvm_reasons, no_arrow)
     return EngineRefusedError(
         "Neither engine can read this plan here:\n" + "\n".join(f"- {reason}" for reason in reasons), reasons=reasons
     )
-
-
-def _require_avro(spark: SparkSession) -> None:
-    from srfix.serde.spark._pyspark.jvm import require_avro
-
-    require_avro(spark)
 
 
 def _require_bounds(spark: SparkSession, read: JvmRead, engine: Engine) -> None:

@@ -184,18 +184,18 @@ def srfix_error_of(error: BaseException, *, of_kafka: bool = True) -> SrfixError
     if isinstance(error, SrfixError):
         return error
     text = str(error)
-    if match := _BAD_ROW.search(text):
-        return _bad_row(match)
-    if match := _UNWRITTEN.search(text):
-        return BadRowError(
-            match[0] + UNWRITTEN_END,
-            topic=match["topic"],
-            partition=None,
-            offset=None,
-            reason=Reason(match["reason"]),
-        )
-    raised = _RAISED.findall(text)
-    if raised:
+    for pattern, end in ((_BAD_ROW, BAD_ROW_END), (_UNWRITTEN, UNWRITTEN_END)):
+        if match := pattern.search(text):
+            place = match.groupdict()
+            partition, offset = place.get("partition"), place.get("offset")
+            return BadRowError(
+                match[0] + end,
+                topic=place["topic"],
+                partition=None if partition is None else int(partition),
+                offset=None if offset is None else int(offset),
+                reason=Reason(place["reason"]),
+            )
+    if raised := _RAISED.findall(text):
         name, message = raised[-1]
         kind = _KINDS.get(name, SrfixError) if name else WorkerPackageError
         revived = kind.__new__(kind)  # the constructor is not called, because some build their message themselves
@@ -232,15 +232,4 @@ def _no_source() -> SparkError:
     return SparkError(
         'Spark does not find format("srfix"), because the module pyspark_srfix is not where Spark\'s driver runs. '
         "Install srfix there (for Spark Connect: on the server), and start a new session."
-    )
-
-
-def _bad_row(match: re.Match[str]) -> BadRowError:
-    partition, offset = match["partition"], match["offset"]
-    return BadRowError(
-        match[0] + BAD_ROW_END,
-        topic=match["topic"],
-        partition=None if partition is None else int(partition),
-        offset=None if offset is None else int(offset),
-        reason=Reason(match["reason"]),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from textwrap import shorten
 from typing import Final, Literal, TypeAlias
 
@@ -134,12 +134,7 @@ class ReasonColumns:
 def reason_columns(role: Role) -> ReasonColumns:
     """`_srfix_reason` and so on for values, `_srfix_key_reason` and so on for keys."""
     front = "_srfix_key" if role is Role.KEY else "_srfix"
-    return ReasonColumns(
-        tombstone=f"{front}_tombstone",
-        reason=f"{front}_reason",
-        message=f"{front}_message",
-        payload=f"{front}_payload",
-    )
+    return ReasonColumns(**{one.name: f"{front}_{one.name}" for one in fields(ReasonColumns)})
 
 
 def check_word(name: str, value: str, words: tuple[str, ...]) -> None:

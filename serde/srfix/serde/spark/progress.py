@@ -43,33 +43,25 @@ def counts_of(metrics: object) -> ReadCounts:
 
     :raises UsageError: if the metrics are not srfix's.
     """
-    values = _mapping(metrics)
+    as_dict = getattr(metrics, "asDict", None)  # a Row's
+    given = metrics if as_dict is None else as_dict()
+    values: Mapping[str, object] = given if isinstance(given, Mapping) else {}
     if not values.keys() >= {"rows", "tombstones", "bad"}:
         raise UsageError(
             f"These metrics do not come from a srfix reader: {', '.join(sorted(values)) or 'there are none'}. Pass the "
             "metrics that Spark has under the name in from_registry(…, observe=…)."
         )
     by_reason = {reason: _number(values.get(reason.value)) for reason in Reason if reason.is_error}
+    ids = values.get("unknown_ids") or []
+    if isinstance(ids, str):  # before Spark 4.1 (`_pyspark.frames`)
+        ids = [int(part) for part in ids.split(",") if part]
     return ReadCounts(
         rows=_number(values["rows"]),
         tombstones=_number(values["tombstones"]),
         bad=_number(values["bad"]),
         by_reason={reason: count for reason, count in by_reason.items() if count},
-        unknown_ids=tuple(sorted(_ids(values.get("unknown_ids")))),
+        unknown_ids=tuple(sorted(cast("list[int]", ids))),
     )
-
-
-def _mapping(metrics: object) -> Mapping[str, object]:
-    as_dict = getattr(metrics, "asDict", None)  # a Row's
-    values = as_dict() if as_dict is not None else metrics
-    return values if isinstance(values, Mapping) else {}
-
-
-def _ids(value: object) -> list[int]:
-    """Before Spark 4.1 the ids are a text (`_pyspark.frames`)."""
-    if isinstance(value, str):
-        return [int(part) for part in value.split(",") if part]
-    return cast("list[int]", value or [])
 
 
 def _number(value: object) -> int:

@@ -88,7 +88,8 @@ def check_session(spark: SparkSession, *, avro: bool = True, kafka: bool = True)
 
     try:
         if avro:
-            spark.range(0).select(from_avro(F.lit(b""), '"int"')).schema  # noqa: B018 - Spark looks now
+            # Reading the schema runs no job, but resolves the functions; Spark Connect resolves them no earlier.
+            spark.range(0).select(from_avro(F.lit(b""), '"int"')).schema  # noqa: B018
         if kafka:
             nowhere = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "none"}
             spark.read.format("kafka").options(**nowhere).load().schema  # noqa: B018

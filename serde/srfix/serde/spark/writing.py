@@ -20,6 +20,7 @@ import inspect
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from srfix.serde.errors import EngineRefusedError, JarMissingError, SparkError, UsageError, WorkerPackageError
@@ -28,6 +29,7 @@ from srfix.serde.spark.errors import kafka_error_of
 from srfix.serde.spark.interface import ENGINES, Engine, check_word, reason_columns
 from srfix.serde.spark.read.topics import Options, sink_options
 from srfix.serde.spark.releases import arrow_or, lacks_arrow, missing_jar
+from srfix.serde.spark.session import check_session
 from srfix.serde.spark.write.decisions import FrameRow, frame_row
 from srfix.serde.spark.write.jvm import JvmWrite, jvm_write
 from srfix.serde.spark.write.plan import WritePlan
@@ -165,13 +167,13 @@ def write_topic(
     check_word("on_error", on_error, get_args(OnUnwritable))
     if df.isStreaming:
         raise UsageError("write_topic writes a frame once, but this frame is a stream: use write_stream.")
-    halves = _halves(plan, from_, null_rows, key, key_from)
+    halves = _halves(plan, from_, null_rows, key, key_from, engine, workers_have_srfix)
     left: DataFrame | None = None
     if on_error == "quarantine":
-        rows, apart = _written_apart(df, halves, engine, workers_have_srfix)
+        rows, apart = _written_apart(df, halves)
         frame, left = apart(rows)
     else:
-        frame = _encoded(df, halves, engine, workers_have_srfix)
+        frame = _encoded(df, halves)
     _save(frame, plan.topic, spark_options)
     return left
 
@@ -226,14 +228,13 @@ def write_stream(
     check_word("on_error", on_error, get_args(OnUnwritable))
     if not df.isStreaming:
         raise UsageError("write_stream writes only a streaming frame, but this is not one: use write_topic.")
-    halves = _halves(plan, from_, null_rows, key, key_from)
+    halves = _halves(plan, from_, null_rows, key, key_from, engine, workers_have_srfix)
     if on_error == "fail":
         if quarantine is not None:
             raise UsageError(
                 "With on_error='fail' a bad row fails the job, so quarantine= has no use. Set on_error='quarantine'."
             )
-        frame = _encoded(df, halves, engine, workers_have_srfix)
-        return frame.writeStream.format("kafka").options(**spark_options)
+        return _encoded(df, halves).writeStream.format("kafka").options(**spark_options)
     if quarantine is None:
         raise UsageError(
             "on_error='quarantine' of a stream needs to know where bad rows go, for example quarantine=lambda bad, "
@@ -241,7 +242,7 @@ def write_stream(
         )
     _check_quarantine(quarantine)
     # Errors of the frame are raised now, and not by the first micro-batch.
-    _written_apart(df, halves, engine, workers_have_srfix)
+    _written_apart(df, halves)
 
     def write(batch: DataFrame, batch_id: int) -> None:
         rows, apart = _written_apart(batch, halves, engine, workers_have_srfix)
@@ -293,7 +294,8 @@ def _keep(quarantine: Quarantine, bad: DataFrame, batch_id: int) -> None:
 class _Half:
     plan: WritePlan
     from_: str | Sequence[str] | None
-    null_rows: NullRows
+    written: Callable[..., Callable[[DataFrame], DataFrame]]
+    """`to_registry` for the plan, with the caller's options."""
 
 
 def _halves(
@@ -302,29 +304,24 @@ def _halves(
     null_rows: NullRows,
     key: WritePlan | None,
     key_from: str | Sequence[str] | None,
+    engine: Engine,
+    workers_have_srfix: bool | None,
 ) -> list[_Half]:
-    halves = [_Half(plan=plan, from_=from_, null_rows=null_rows)]
-    return halves if key is None else [*halves, _Half(plan=key, from_=key_from, null_rows="refuse")]
+    to_column = partial(to_registry, engine=engine, workers_have_srfix=workers_have_srfix)
+    halves = [_Half(plan=plan, from_=from_, written=partial(to_column, plan, null_rows=null_rows))]
+    return halves if key is None else [*halves, _Half(plan=key, from_=key_from, written=partial(to_column, key))]
 
 
-def _encoded(df: DataFrame, halves: list[_Half], engine: Engine, workers_have_srfix: bool | None) -> DataFrame:
+def _encoded(df: DataFrame, halves: list[_Half]) -> DataFrame:
     frame = df
     for half in halves:
         # The frame's own columns: of these, the value's payload replaces only `value`.
-        frame = frame.transform(
-            to_registry(
-                half.plan,
-                from_=half.from_,
-                null_rows=half.null_rows,
-                engine=engine,
-                workers_have_srfix=workers_have_srfix,
-            )
-        )
+        frame = frame.transform(half.written(from_=half.from_))
     return frame.select(*(name for name in ("key", "value", "partition", "headers") if name in frame.columns))
 
 
 def _written_apart(
-    df: DataFrame, halves: list[_Half], engine: Engine, workers_have_srfix: bool | None
+    df: DataFrame, halves: list[_Half]
 ) -> tuple[DataFrame, Callable[[DataFrame], tuple[DataFrame, DataFrame]]]:
     """The frame with payloads and reasons, and what splits it: good rows for Kafka's sink, bad rows as they were."""
     from srfix.serde.spark._pyspark.write import taken_apart
@@ -336,17 +333,8 @@ def _written_apart(
         # to look at.
         role = half.plan.role.value
         row = frame_row(half.plan, df.schema, half.from_, role)
-        frame = frame.transform(
-            to_registry(
-                half.plan,
-                from_=[field.name for field in row.fields] if row.struct is None else row.struct,
-                into=names[role],
-                null_rows=half.null_rows,
-                on_error="quarantine",
-                engine=engine,
-                workers_have_srfix=workers_have_srfix,
-            )
-        )
+        from_ = [field.name for field in row.fields] if row.struct is None else row.struct
+        frame = frame.transform(half.written(from_=from_, into=names[role], on_error="quarantine"))
     reasons = [reason_columns(half.plan.role) for half in halves]
     return frame, lambda rows: taken_apart(rows, df.columns, names, reasons)
 
@@ -394,12 +382,10 @@ def _engine(
 
 
 def _require_jvm(df: DataFrame, *, is_quarantine: bool) -> None:
-    from srfix.serde.spark._pyspark.jvm import require_avro
-
     if is_quarantine:
         raise EngineRefusedError(
             "Spark's own Avro fails the whole job if it cannot write a row. For quarantine, "
             + arrow_or(f"the arrow engine is needed. {lacks_arrow()}.", advice="use the engine 'arrow'."),
             reasons=("a row that cannot be written fails the job, and is not kept",),
         )
-    require_avro(df.sparkSession)
+    check_session(df.sparkSession, kafka=False)

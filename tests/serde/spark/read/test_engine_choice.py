@@ -35,7 +35,7 @@ class FakeSession:
 
 @pytest.fixture(autouse=True)
 def cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    def require_avro(session: FakeSession) -> None:
+    def check_session(session: FakeSession, *, kafka: bool) -> None:
         if not session.has_avro:
             raise JarMissingError("Spark lacks the jar spark-avro.", packages=("a:b:1",))
 
@@ -43,7 +43,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> None:
         session.probes += 1
         return session.lacking
 
-    monkeypatch.setattr(choosing, "_require_avro", require_avro)
+    monkeypatch.setattr(choosing, "check_session", check_session)
     monkeypatch.setattr(choosing, "unbounded", lambda session, _: session.unbounded)
     monkeypatch.setattr(choosing, "unending", lambda _, __: None)
     monkeypatch.setattr(choosing, "_probe", probe)

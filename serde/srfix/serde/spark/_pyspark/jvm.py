@@ -12,8 +12,7 @@ from functools import reduce
 from operator import and_
 from typing import Final, TypeAlias
 
-from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 from pyspark.sql.types import StructType
@@ -22,7 +21,7 @@ from srfix.serde.errors import ImpossibleSchemaIdError, PayloadTooShortError, Re
 from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON, struct_type
 from srfix.serde.spark.read.jvm.leaves import Bounds, EntriesToMap, Fix, OfFields, OfItems, OfValues, makes
 from srfix.serde.spark.read.jvm.read import AFTER, ROW, JvmRead, JvmShape
-from srfix.serde.spark.releases import arrow_or, missing_jar
+from srfix.serde.spark.releases import arrow_or
 from srfix.serde.wire import (
     MAX_SCHEMA_ID,
     MIN_SCHEMA_ID,
@@ -213,18 +212,6 @@ def _template(text: str, **named: int) -> str:
 def in_words(reason: Column, message: Column) -> Column:
     """`REASON: message`, as one text."""
     return F.concat(reason, F.lit(": "), F.coalesce(message, F.lit("no more is known.")))
-
-
-def require_avro(spark: SparkSession) -> None:
-    """:raises JarMissingError: if the session has no spark-avro."""
-    try:
-        # Reading the schema runs no job, but resolves the functions; Spark Connect resolves them no earlier.
-        _ = spark.range(1).select(from_avro(F.lit(b""), '"int"')).schema
-    except (PySparkException, TypeError) as error:  # a TypeError on Spark 3.5
-        missing = missing_jar(str(error), spark.version)
-        if missing is None:
-            raise
-        raise missing from error
 
 
 def _case(cases: Iterable[tuple[Column, Column]]) -> Column:

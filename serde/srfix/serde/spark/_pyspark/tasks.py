@@ -18,7 +18,7 @@ from srfix.serde.errors import EngineRefusedError
 from srfix.serde.registry.secret import pickled_with_secrets
 from srfix.serde.spark._pyspark.shipping import Shipped
 from srfix.serde.spark.releases import lacks_arrow
-from srfix.serde.spark.worker.decode import FACTORY, JudgedReader
+from srfix.serde.spark.worker.decode import JudgedReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,6 +60,6 @@ def judged(reader: JudgedReader, payload: Column, headers: Column) -> Column:
             "(--engine local).",
             reasons=(f"{lacking}.",),
         )
-    shipped = Shipped(FACTORY, pickled_with_secrets(reader))
+    shipped = Shipped("srfix.serde.spark.worker.decode:row_judge", pickled_with_secrets(reader))
     verdict: Column = F.arrow_udf(shipped, _VERDICT).asNondeterministic()(payload, headers)  # type: ignore[attr-defined]
     return verdict

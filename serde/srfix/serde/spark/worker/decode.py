@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypedDict, cast
 from uuid import UUID
 
-from srfix.serde.arrow.decode import BatchEngine
+from srfix.serde.arrow.decode import BatchEngine, arrow_text
 from srfix.serde.arrow.kernel_wise import KernelWise
 from srfix.serde.arrow.pyarrow_or_error import pyarrow
 from srfix.serde.arrow.types import arrow_schema
@@ -29,12 +29,11 @@ from srfix.serde.bounds import bound_payloads
 from srfix.serde.columns.types import Columns
 from srfix.serde.deserializer import SchemaDeserializer
 from srfix.serde.errors import NoSubjectError, Reason, ResolveError, SrfixError
-from srfix.serde.interface import BadRow, SerdeContext
+from srfix.serde.interface import BadRow, Contexts, SerdeContext
 from srfix.serde.native import kernel
 from srfix.serde.resolve.policies import Resolver
 from srfix.serde.resolve.resolved import ResolvedSchema
 from srfix.serde.spark.read.plan import ReadPlan
-from srfix.serde.spark.worker.parts import contexts_with, words_of
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import given_schema_id
 
@@ -88,6 +87,21 @@ class RememberedRefusals:
             raise
 
 
+class _Header(TypedDict):
+    key: str
+    value: bytes | None
+
+
+def _contexts_with(headers: pa.Array, topic: str, role: Role) -> Contexts:
+    """One context for all records if none has headers."""
+    plain = SerdeContext(topic, role)
+    if not len(headers.flatten()):
+        return plain
+    header_lists = cast("list[Sequence[_Header] | None]", headers.to_pylist())
+    pairs = ([(header["key"], header["value"]) for header in record_headers or ()] for record_headers in header_lists)
+    return [SerdeContext(topic, role, headers=record_headers) if record_headers else plain for record_headers in pairs]
+
+
 class PlanDecoder:
     def __init__(self, plan: ReadPlan) -> None:
         """:raises ColumnError: if Spark's Arrow cannot hold a column."""
@@ -113,7 +127,7 @@ class PlanDecoder:
     def __call__(self, payloads: pa.Array, headers: pa.Array | None = None) -> pa.Array:
         """The row is null if and only if there is a reason (also TOMBSTONE); the message is null for a tombstone."""
         pa = pyarrow()
-        context = self._context if headers is None else contexts_with(headers, self._topic, self._role)
+        context = self._context if headers is None else _contexts_with(headers, self._topic, self._role)
         decoded = self._decode(payloads, context)
         reasons: list[str | None] = [None] * len(payloads)
         messages: list[str | None] = [None] * len(payloads)
@@ -121,7 +135,7 @@ class PlanDecoder:
             reasons[position] = Reason.TOMBSTONE.value
         for bad in decoded.bad:
             reasons[bad.position] = bad.reason.value
-            messages[bad.position] = words_of(bad)
+            messages[bad.position] = arrow_text(bad.message)
         reason = pa.array(reasons, pa.string())
         has_no_row = reason.is_valid() if decoded.tombstones or decoded.bad else None
         columns = [
@@ -176,11 +190,6 @@ def spark_type(columns: Columns) -> pa.StructType:
     return pyarrow().struct(list(arrow_schema(columns)))
 
 
-FACTORY: Final = "srfix.serde.spark.worker.decode:row_judge"
-"""The data for `Shipped`."""
-_MOST_READERS: Final = 16
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedReader:
     """Picklable if the policy is."""
@@ -202,18 +211,17 @@ class RowJudge:
         pa = pyarrow()
         reasons: list[str | None] = [None] * len(payloads)
         messages: list[str | None] = [None] * len(payloads)
-        contexts = contexts_with(headers, self._topic, self._role)
-        rows = deserialize_many(payloads, contexts, self._deserializer, on_error="quarantine")
-        for row in rows:
+        contexts = _contexts_with(headers, self._topic, self._role)
+        for row in deserialize_many(payloads, contexts, self._deserializer, on_error="quarantine"):
             if isinstance(row, BadRow):
                 reasons[row.position] = row.reason.value
-                messages[row.position] = words_of(row)
+                messages[row.position] = arrow_text(row.message)
         return pa.StructArray.from_arrays(
             [pa.array(reasons, pa.string()), pa.array(messages, pa.string())], names=["reason", "message"]
         )
 
 
-@lru_cache(maxsize=_MOST_READERS)
+@lru_cache(maxsize=_MOST_PLANS)
 def row_judge(pickled: bytes) -> RowJudge:
     """One for each reader, job and process."""
     reader: JudgedReader = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from srfix.serde.arrow.decode import arrow_text
 from srfix.serde.arrow.encode import from_arrow
 from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
-from srfix.serde.spark.worker.parts import words_of
 from srfix.serde.spark.write.plan import WritePlan
 from srfix.serde.subjects.names import Role
 
@@ -43,7 +43,7 @@ class PlanEncoder:
                 places[position] = place
             payloads = payloads.take(pa.array(places, pa.int64()))
             for bad in encoded.bad:
-                messages[bad.position] = words_of(bad)
+                messages[bad.position] = arrow_text(bad.message)
         return pa.StructArray.from_arrays([payloads, pa.array(messages, pa.string())], ["payload", "message"])
 
     def payloads(self, rows: pa.RecordBatch, tombstones: Sequence[bool]) -> pa.Array:
