@@ -66,10 +66,10 @@ def start_session(
             check_session(spark)
         except JarMissingError as missing:
             coordinates = missing.packages
-    from srfix.serde.spark._pyspark.sessions import add_own_jars, on_the_class_path, without_ivys_words
+    from srfix.serde.spark._pyspark.sessions import add_own_jars, on_the_class_path
 
     if coordinates:
-        with on_the_class_path(spark), without_ivys_words(spark):
+        with on_the_class_path(spark):
             _add(spark, coordinates)
         check_session(spark)
     add_own_jars(spark)

@@ -245,7 +245,7 @@ def write_stream(
     _written_apart(df, halves)
 
     def write(batch: DataFrame, batch_id: int) -> None:
-        rows, apart = _written_apart(batch, halves, engine, workers_have_srfix)
+        rows, apart = _written_apart(batch, halves)
         rows = rows.persist()  # encoded once, for both
         try:
             frame, left = apart(rows)

@@ -11,11 +11,11 @@ from typing import Final
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructType
 
-from srfix.serde.errors import MalformedHeaderError, Reason, WireError
+from srfix.serde.errors import Reason
 from srfix.serde.registry.secret import pickled_with_secrets
-from srfix.serde.spark._pyspark.jvm import Judged, Payload, in_words, judged, jvm_rows
+from srfix.serde.spark._pyspark.jvm import Judged, Payload, in_words, judged, jvm_rows, wire_words
 from srfix.serde.spark._pyspark.shipping import Shipped
 from srfix.serde.spark._pyspark.strict import is_pythons, struct_type
 from srfix.serde.spark.read.jvm.read import EngineChoice, JvmRead
@@ -34,7 +34,7 @@ def framed_by_header(payload: Column, headers: Column, role: Role) -> Column:
     header = F.try_element_at(F.filter(headers, lambda one: one["key"] == name), F.lit(-1))  # the last one counts
     value = header["value"]
     is_guid = F.coalesce((F.length(value) >= PREFIX_GUID_SIZE) & value.startswith(F.lit(b"\1")), F.lit(False))
-    before, behind = _malformed(role).split("0 bytes", 1)
+    before, behind = wire_words(header_guid, {name: b""}, role).split("0 bytes", 1)
     size = F.coalesce(F.concat(F.length(value).cast("string"), F.lit(" bytes")), F.lit("null"))
     problem = F.concat(F.lit(before), size, F.lit(behind))
     plain = F.struct(payload.alias(PAYLOAD), F.lit(None).cast("string").alias(PROBLEM))
@@ -46,14 +46,6 @@ def framed_by_header(payload: Column, headers: Column, role: Role) -> Column:
         .when(is_guid, by_guid)
         .otherwise(unreadable)
     )
-
-
-def _malformed(role: Role) -> str:
-    try:
-        header_guid({schema_id_header(role): b""}, role)
-    except MalformedHeaderError as error:
-        return error.message
-    raise WireError("An empty header is not a GUID.")
 
 
 def arrow_decoded(
@@ -72,8 +64,7 @@ def arrow_decoded(
     """
     columns = [payload]
     if headers is not None:
-        name = schema_id_header(plan.role)
-        columns.append(F.filter(headers, lambda header: header["key"] == name))
+        columns.append(F.filter(headers, lambda header: header["key"] == schema_id_header(plan.role)))
     return _called("plan_decoder", plan, *columns, is_deterministic=behind_barrier)
 
 
@@ -91,13 +82,8 @@ def _called(factory: str, plan: ReadPlan, *columns: Column, is_deterministic: bo
 
 
 def decoded_type(plan: ReadPlan) -> StructType:
-    return StructType(
-        [
-            StructField("row", struct_type(plan.spark_schema())),
-            StructField("reason", StringType()),
-            StructField("message", StringType()),
-        ]
-    )
+    row = struct_type(plan.spark_schema())
+    return StructType().add("row", row).add("reason", StringType()).add("message", StringType())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from dataclasses import astuple
+from typing import Final
 from weakref import WeakKeyDictionary
 
 import pyspark
@@ -53,17 +54,13 @@ def _count(condition: Column) -> Column:
 def _ids(refused: Column) -> Column:
     # collect_set is not used, because garbage carries millions of ids, and it would hold all of them. These aggregates
     # hold at most `_TRACKED` ids.
-    if not _HAS_TOP_K:
-        return _ids_of_bins(refused)
-    frequent = F.call_function("approx_top_k", refused, F.lit(MAX_UNKNOWN_IDS + 1), F.lit(_TRACKED))
-    ids = F.transform(frequent, lambda entry: entry["item"])
-    return F.slice(F.array_compact(ids), 1, MAX_UNKNOWN_IDS)
-
-
-def _ids_of_bins(refused: Column) -> Column:
-    """The same without `approx_top_k`. A bin is one id while there are fewer ids than bins; then bins are merged, and
-    only the smallest and the greatest id are known. The result is a text such as `7,8`, because the `Observation` of
-    these PySpark versions does not turn the JVM's arrays into lists."""
+    if _HAS_TOP_K:
+        frequent = F.call_function("approx_top_k", refused, F.lit(MAX_UNKNOWN_IDS + 1), F.lit(_TRACKED))
+        ids = F.transform(frequent, lambda entry: entry["item"])
+        return F.slice(F.array_compact(ids), 1, MAX_UNKNOWN_IDS)
+    # A bin is one id while there are fewer ids than bins; then bins are merged, and only the smallest and the greatest
+    # id are known. The result is a text such as `7,8`, because the `Observation` of these PySpark versions does not
+    # turn the JVM's arrays into lists.
     bins = F.histogram_numeric(refused.cast("double"), F.lit(_TRACKED))
     few = F.get(F.transform(F.array(bins), _if_few), F.lit(0))
     ends = F.array_compact(F.array_distinct(F.array(F.min(refused), F.max(refused))))
@@ -125,29 +122,30 @@ def decode_frame(
     """See `reading.from_registry`. If `counts_unasked` is false, the caller counts a stream's rows."""
     role, names = plan.role, reason_columns(plan.role)
     column = role.value if column is None else column
-    check_payloads(df, column, (*_OURS, names.tombstone, names.reason, names.message, names.payload))
+    check_payloads(df, column, (*_OURS, *astuple(names)))
     if df.isStreaming and isinstance(observe, Observation):
         raise UsageError(
             "A stream cannot use an Observation, because its micro-batches are counted one by one. Give observe a "
             "name, and look it up in the observedMetrics of the query's progress."
         )
-    source = _framed(df, decoding, column)
+    frame, bytes_, headers, problem = _framed(df, decoding, column)
 
     def raised(words: Column) -> Column:
         return F.raise_error(failure(df.columns, role, words))
 
-    made = decoding.made(source.payload, source.headers)
-    rows = _behind_barrier(source.frame, made, decoding.names)
+    # Spark may copy a column's expression to every use of the column, and so decode for every filter on it. But it
+    # computes a generator only once for each row. The generator makes one row from each struct, also from a null one.
+    made = F.inline(F.array(decoding.made(bytes_, headers)))
+    rows = frame.select("*", made.alias(*(_MADE + name for name in decoding.names)))
     parts = {part: F.col(_MADE + part) for part in decoding.names}
     if on_error == "fail" and observe is None:
-        is_good = decoding.is_good(parts["row"])
-        judged = decoding.judged(parts, source.payload, is_good=is_good, problem=source.problem)
+        judged = decoding.judged(parts, bytes_, is_good=decoding.is_good(parts["row"]), problem=problem)
         row = parts["row"] if "left" not in parts else F.coalesce(parts["row"], parts["left"]["row"])
         rows, row = raised_where(rows, judged.is_bad, raised(judged.words), row)
         return rows.withColumns({column: row, names.tombstone: row.isNull()}).drop(*_OURS)
     # A separate column, so that it is computed once, and occurs once in the query's text.
     rows = rows.withColumn(_OK, decoding.is_good(parts["row"]))
-    judged = decoding.judged(parts, source.payload, is_good=F.col(_OK), problem=source.problem)
+    judged = decoding.judged(parts, bytes_, is_good=F.col(_OK), problem=problem)
     # A null struct is a tombstone or a bad row. This column distinguishes them, even if the reasons are dropped.
     added = {names.tombstone: judged.is_tombstone}
     is_counted = counts_unasked and df.isStreaming and on_error != "fail"
@@ -169,37 +167,22 @@ def decode_frame(
 
 
 def raised_where(rows: DataFrame, is_bad: Column, raised: Column, row: Column) -> tuple[DataFrame, Column]:
-    # After a generator, like `_behind_barrier`, because Spark would otherwise write the check of the row twice: for the
-    # filter and for the row.
+    # After a generator, because Spark would otherwise write the check of the row twice: for the filter and for the row.
     rows = rows.select("*", F.inline(F.array(F.struct((~is_bad).alias(FINE)))))
     return rows.where(F.when(F.col(FINE), F.lit(True)).otherwise(raised.cast("boolean"))), F.when(F.col(FINE), row)
 
 
-def _behind_barrier(frame: DataFrame, made: Column, names: Iterable[str]) -> DataFrame:
-    # Spark may copy a column's expression to every use of the column, and so decode for every filter on it. But it
-    # computes a generator only once for each row. The generator makes one row from each struct, also from a null one.
-    return frame.select("*", F.inline(F.array(made)).alias(*(_MADE + name for name in names)))
-
-
-class _Framed(NamedTuple):
-    frame: DataFrame
-    payload: Payload
-    headers: Column | None
-    """For an engine that reads them."""
-    problem: Column | None
-    """The error of the headers, for an engine that does not read them."""
-
-
-def _framed(df: DataFrame, decoding: Decoding, column: str) -> _Framed:
+def _framed(df: DataFrame, decoding: Decoding, column: str) -> tuple[DataFrame, Payload, Column | None, Column | None]:
+    """Also the headers for an engine that reads them; for another engine, the error of the headers."""
     has_headers, payload, problem = df.columns.count(_HEADERS) == 1, _named(column), None
     if decoding.reads_headers:
-        return _Framed(df, Payload.of(payload), F.col(_HEADERS) if has_headers else None, None)
+        return df, Payload.of(payload), F.col(_HEADERS) if has_headers else None, None
     if has_headers:
         # A separate column, because the engine uses the payload in many places.
         df = df.withColumn(_FRAMED, framed_by_header(payload, F.col(_HEADERS), decoding.plan.role))
         payload, problem = F.col(_FRAMED)[PAYLOAD], F.col(_FRAMED)[PROBLEM]
     frame, in_columns = Payload.of(payload).in_columns(df, _HEADER, _MARKED)
-    return _Framed(frame, in_columns, None, problem)
+    return frame, in_columns, None, problem
 
 
 def metrics_name(df: DataFrame, role: Role, topic: str) -> str:
@@ -230,8 +213,7 @@ def payloads_again(df: DataFrame, role: Role, column: str) -> DataFrame:
             f"The frame has no column {names.payload} with the bytes of bad {role.value}s. Keep it together with "
             f"{names.reason}: bad_rows(df) has both."
         )
-    added = (names.reason, names.message, names.payload, names.tombstone)
-    return bad.withColumn(column, F.col(names.payload)).drop(*added)
+    return bad.withColumn(column, F.col(names.payload)).drop(*astuple(names))
 
 
 def _reason(df: DataFrame, role: Role) -> Column:

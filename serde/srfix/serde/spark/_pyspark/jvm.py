@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import and_
 from typing import Final, TypeAlias
 
@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 from pyspark.sql.types import StructType
 
-from srfix.serde.errors import ImpossibleSchemaIdError, PayloadTooShortError, Reason, UnknownMagicByteError, WireError
+from srfix.serde.errors import Reason, WireError
 from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON, struct_type
 from srfix.serde.spark.read.jvm.leaves import Bounds, EntriesToMap, Fix, OfFields, OfItems, OfValues, makes
 from srfix.serde.spark.read.jvm.read import AFTER, ROW, JvmRead, JvmShape
@@ -123,7 +123,7 @@ def judged(
     if read.shapes:
         verdicts = [(row.isNotNull(), Reason.DECODE_FAILED, _template(BEYOND_PYTHON)), *verdicts]
     arguments = _arguments(payload)
-    reason = _case((condition, F.lit(reason.value)) for condition, reason, _ in verdicts)
+    reason = case((condition, F.lit(reason.value)) for condition, reason, _ in verdicts)
     message = _formatted(((condition, text) for condition, _, text in verdicts), arguments)
     words = _formatted(((condition, f"{reason.value}: {text}") for condition, reason, text in verdicts), arguments)
     if problem is not None:
@@ -149,8 +149,8 @@ def _rows(read: JvmRead, payload: Payload) -> Column:
         return null
     if all(shape.is_exact and shape.fix is None for shape in read.shapes):
         cases = [(_has(payload, shape.schema_ids), _with_frame(shape, payload)) for shape in read.shapes]
-        return F.coalesce(_case(cases).getField(ROW), null)
-    return _case((_has(payload, shape.schema_ids), _read(shape, payload, type_)) for shape in read.shapes).otherwise(
+        return F.coalesce(case(cases).getField(ROW), null)
+    return case((_has(payload, shape.schema_ids), _read(shape, payload, type_)) for shape in read.shapes).otherwise(
         null
     )
 
@@ -197,7 +197,7 @@ def _arguments(payload: Payload) -> tuple[Column, ...]:
 
 def _formatted(texts: Iterable[tuple[Column, str]], arguments: Sequence[Column]) -> Column:
     # One call for all texts, because of the size of a query's method (see `Payload`).
-    return F.call_function("format_string", _case((when, F.lit(text)) for when, text in texts), *arguments)
+    return F.call_function("format_string", case((when, F.lit(text)) for when, text in texts), *arguments)
 
 
 def _template(text: str, **named: int) -> str:
@@ -214,7 +214,7 @@ def in_words(reason: Column, message: Column) -> Column:
     return F.concat(reason, F.lit(": "), F.coalesce(message, F.lit("no more is known.")))
 
 
-def _case(cases: Iterable[tuple[Column, Column]]) -> Column:
+def case(cases: Iterable[tuple[Column, Column]]) -> Column:
     """The value of the first true condition, otherwise null."""
     first, *more = cases
     return reduce(lambda when, case: when.when(*case), more, F.when(*first))
@@ -327,9 +327,13 @@ def _unframed(payload: Payload) -> Iterable[_Verdict]:
     yield above, Reason.BAD_ID, _template(words, **{str(first_id): 4, str(first_id - 2**32): 5})
 
 
-def _words(payload: bytes) -> str:
+def wire_words(read: Callable[..., object], *arguments: object) -> str:
+    """The message with which a function of `wire` refuses its arguments."""
     try:
-        parse(payload)
-    except (PayloadTooShortError, UnknownMagicByteError, ImpossibleSchemaIdError) as error:
+        read(*arguments)
+    except WireError as error:
         return error.message
-    raise WireError(f"{payload!r} is framed.")
+    raise AssertionError(arguments)
+
+
+_words: Final = partial(wire_words, parse)

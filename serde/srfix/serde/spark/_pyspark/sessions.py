@@ -22,7 +22,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.listener import (
-    QueryIdleEvent,
     QueryProgressEvent,
     QueryStartedEvent,
     QueryTerminatedEvent,
@@ -42,17 +41,26 @@ _own_jars: Final[list[str]] = []
 def on_the_class_path(spark: SparkSession) -> Iterator[None]:
     """Jars that are added within the block are also put on the class path of the driver's JVM, before anything is
     loaded from them, so that all threads and all later sessions find them. On Connect, and in a JVM that spark-submit
-    did not start, they stay where Spark puts them.
+    did not start, they stay where Spark puts them. Ivy, which prints a hundred lines for each jar, is silent; on
+    Connect the server prints them.
     """
     jvm = getattr(spark, "_jvm", None)
-    base = None if jvm is None else _base(_loader(jvm))
-    if base is None:
+    if jvm is None:
         yield
         return
-    before = {str(url) for url in _loader(jvm).getURLs()}
-    yield
-    for url in _loader(jvm).getURLs():
-        if str(url) not in before:
+    base = _base(_loader(jvm))
+    known = set() if base is None else {str(url) for url in _loader(jvm).getURLs()}
+    # Scala's object, whose stream Spark hands to Ivy (`CommandLineLoggingUtils.printStream`).
+    scala = jvm.java.lang.ClassLoader.getSystemClassLoader().loadClass("org.apache.spark.deploy.SparkSubmit$")
+    submit = scala.getField("MODULE$").get(None)
+    before, say_to = submit.printStream(), getattr(submit, "printStream_$eq")
+    say_to(jvm.java.io.PrintStream(jvm.java.io.OutputStream.nullOutputStream()))
+    try:
+        yield
+    finally:
+        say_to(before)
+    for url in () if base is None else _loader(jvm).getURLs():
+        if str(url) not in known:
             base.addURL(url)
             _own_jars.append(str(url))
 
@@ -88,25 +96,6 @@ def _base(loader: Any) -> Any:
             base = loader
         loader = loader.getParent()
     return base
-
-
-@contextmanager
-def without_ivys_words(spark: SparkSession) -> Iterator[None]:
-    """Ivy prints a hundred lines for each jar; on Connect the server prints them."""
-    jvm = getattr(spark, "_jvm", None)
-    if jvm is None:
-        yield
-        return
-    loader = jvm.java.lang.ClassLoader.getSystemClassLoader()
-    # Scala's object, whose stream Spark hands to Ivy (`CommandLineLoggingUtils.printStream`).
-    submit = loader.loadClass("org.apache.spark.deploy.SparkSubmit$").getField("MODULE$").get(None)
-    before = submit.printStream()
-    say_to = getattr(submit, "printStream_$eq")
-    say_to(jvm.java.io.PrintStream(jvm.java.io.OutputStream.nullOutputStream()))
-    try:
-        yield
-    finally:
-        say_to(before)
 
 
 _PROBES: Final = 4
@@ -207,7 +196,6 @@ class ProgressListener(StreamingQueryListener):
         self._say(event.progress.json)
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None: ...
-    def onQueryIdle(self, event: QueryIdleEvent) -> None: ...
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None: ...
 
 

@@ -27,11 +27,8 @@ _PROBES: Final = 4
 
 
 class Shipped:
-    """A function that the worker makes from bytes.
-
-    `Shipped("srfix.serde.spark.worker.decode:plan_decoder", plan)` calls the function `plan_decoder(plan)` on the
-    worker. The worker makes the function on arrival, so that a missing package shows first.
-    """
+    """`Shipped("srfix.serde.spark.worker.decode:plan_decoder", plan)` calls the function `plan_decoder(plan)` on the
+    worker. The worker makes the function on arrival, so that a missing package shows first."""
 
     def __init__(self, factory: str, frozen: bytes) -> None:
         """`factory` is called once per task, with bytes, because unpickling an object of srfix would need srfix."""
@@ -133,11 +130,7 @@ def _zip_without_folders() -> str | None:
 
 
 def probe(spark: SparkSession) -> str | None:
-    """Checks whether the workers can run srfix: None, or the reason why they cannot. This runs a small job, so call it
-    once per session.
-
-    It asks at most four workers, those that the job happens to reach.
-    """
+    """Why the workers cannot run srfix: a small job asks at most four workers, those that it happens to reach."""
     from pyspark.sql import functions as F
 
     from srfix.serde.spark.errors import is_sparks

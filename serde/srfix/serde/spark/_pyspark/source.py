@@ -55,8 +55,7 @@ _WRITER: Final = "srfix.serde.spark.source.write:task_writer"
 
 
 def source_schema(options: Mapping[str, str]) -> StructType:
-    settings = source_options(options, Use.SCHEMA)
-    return _struct_type(frame_of(columns_of_topics(settings)))
+    return _struct_type(frame_of(columns_of_topics(source_options(options, Use.SCHEMA))))
 
 
 def batch_reader(options: Mapping[str, str], schema: StructType) -> DataSourceReader:
@@ -176,8 +175,8 @@ def _shipped(options: Mapping[str, str], schema: StructType, *, overwrite: bool)
     return Shipped(_WRITER, planned_write(settings, schema.jsonValue(), overwrite=overwrite))
 
 
-class BatchWriter(DataSourceArrowWriter):
-    """Writes a frame, each record at least once."""
+class TaskWriter:
+    """Writes rows, each record at least once: a task or micro-batch that failed is written again."""
 
     def __init__(self, write: Shipped) -> None:
         self._write = write
@@ -188,19 +187,11 @@ class BatchWriter(DataSourceArrowWriter):
         return WriterCommitMessage()
 
 
+class BatchWriter(TaskWriter, DataSourceArrowWriter):
+    """Its rows are a frame's."""
+
+
 if HAS_STREAM_WRITER:
 
-    class StreamWriter(DataSourceStreamArrowWriter):
-        """Writes micro-batches, each record at least once: a micro-batch that failed is written again."""
-
-        def __init__(self, write: Shipped) -> None:
-            self._batch = BatchWriter(write)
-
-        def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-            return self._batch.write(iterator)
-
-        def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
-            """Does nothing, because nothing is left to commit."""
-
-        def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
-            """Written records stay; the batch will be written again."""
+    class StreamWriter(TaskWriter, DataSourceStreamArrowWriter):
+        """Its rows are those of micro-batches."""

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable
 from functools import reduce
 from operator import and_
-from typing import Final
+from typing import Final, cast
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -39,10 +39,22 @@ _MICROSECONDS: Final = (_DAYS[0] * 86_400_000_000, (_DAYS[1] + 1) * 86_400_000_0
 
 
 def is_pythons(columns: Columns, row: Column) -> Column | None:
-    """Whether Python can hold every value of a row, which may be null; the result is never null. None if Python can hold all
-    rows of the columns. The row must be a column of a frame, because it is used in many places.
-    """
-    return _of_fields(columns, row)
+    """Whether Python can hold every value of a row, which may be null; never null. None if it can hold all such rows.
+    The outermost row must be a column of a frame, because it is used in many places."""
+    names = [field.name for field in columns]
+    if not are_distinct(names):
+        # Spark finds a field by its name, and may ignore case, so a cast is used, which goes by position.
+        names = [f"c{number}" for number in range(len(columns))]
+        types = struct_type(spark_schema(columns)).fields
+        row = row.cast(StructType([StructField(name, part.dataType) for name, part in zip(names, types, strict=True)]))
+    values = {field: row.getField(name) for field, name in zip(columns, names, strict=True)}
+    strings = [part for field, part in values.items() if field.type is ScalarType.STRING]
+    if len(strings) < _MANY_STRINGS:
+        return _all(_of(field.type, part) for field, part in values.items())
+    # In one check, like the items of an array, because a query's method has no room for tens of separate checks
+    # (`jvm.Payload`).
+    others = (_of(field.type, part) for field, part in values.items() if field.type is not ScalarType.STRING)
+    return _all((_is_utf8(F.concat_ws(",", *strings)), *others))
 
 
 def _of(type_: ColumnType, value: Column) -> Column | None:
@@ -60,28 +72,9 @@ def _of(type_: ColumnType, value: Column) -> Column | None:
         case Map(values, keys):
             return _all((_of_items(keys, F.map_keys(value)), _of_items(values, F.map_values(value))))
         case Struct(fields):
-            return _of_fields(fields, value)
+            return is_pythons(fields, value)
         case _:
             return None
-
-
-def _of_fields(fields: Columns, value: Column) -> Column | None:
-    names = [field.name for field in fields]
-    if not are_distinct(names):
-        # Spark finds a field by its name, and may ignore case, so a cast is used, which goes by position.
-        names = [f"c{number}" for number in range(len(fields))]
-        types = struct_type(spark_schema(fields)).fields
-        value = value.cast(
-            StructType([StructField(name, part.dataType) for name, part in zip(names, types, strict=True)])
-        )
-    values = {field: value.getField(name) for field, name in zip(fields, names, strict=True)}
-    strings = [part for field, part in values.items() if field.type is ScalarType.STRING]
-    if len(strings) < _MANY_STRINGS:
-        return _all(_of(field.type, part) for field, part in values.items())
-    # In one check, like the items of an array, because a query's method has no room for tens of separate checks
-    # (`jvm.Payload`).
-    others = (_of(field.type, part) for field, part in values.items() if field.type is not ScalarType.STRING)
-    return _all((_is_utf8(F.concat_ws(",", *strings)), *others))
 
 
 def _of_items(type_: ColumnType, values: Column) -> Column | None:
@@ -94,13 +87,7 @@ def _of_items(type_: ColumnType, values: Column) -> Column | None:
             return _all((_of(type_, F.array_min(values)), _of(type_, F.array_max(values))))
     if _of(type_, F.lit(None)) is None:
         return None
-
-    def holds(item: Column) -> Column:
-        looked_at = _of(type_, item)
-        assert looked_at is not None
-        return looked_at
-
-    return _or_null(F.forall(values, holds))
+    return _or_null(F.forall(values, lambda item: cast("Column", _of(type_, item))))
 
 
 def _is_utf8(value: Column) -> Column:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructType
 
 from srfix.serde.errors import EngineRefusedError
 from srfix.serde.registry.secret import pickled_with_secrets
@@ -49,7 +49,7 @@ def one_task_each(spark: SparkSession, factory: str, frozen: bytes, count: int) 
     return [b"".join(pieces[piece] for piece in sorted(pieces)) for pieces in answers.values()]
 
 
-_VERDICT = StructType([StructField("reason", StringType()), StructField("message", StringType())])
+_VERDICT = StructType().add("reason", StringType()).add("message", StringType())
 
 
 def judged(reader: JudgedReader, payload: Column, headers: Column) -> Column:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import astuple
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Observation
@@ -23,7 +24,7 @@ from srfix.serde.spark._pyspark.frames import (
     metrics_name,
     raised_where,
 )
-from srfix.serde.spark._pyspark.jvm import in_words
+from srfix.serde.spark._pyspark.jvm import case, in_words
 from srfix.serde.spark._pyspark.strict import struct_type
 from srfix.serde.spark.frame_types import quoted
 from srfix.serde.spark.interface import OnBadRow, reason_columns
@@ -53,7 +54,7 @@ def decode_topics(
     shared = plans.shared
     of = [F.col("topic").isin(*topics) for _, topics in shared]
     parts = [f"{_PART}{number}" for number in range(len(shared))]
-    check_payloads(df, column, (*parts, names.tombstone, names.reason, names.message, names.payload))
+    check_payloads(df, column, (*parts, *astuple(names)))
     # Only counting and quarantine need the reasons. If a query does neither, bad rows raise an error when they are
     # read.
     inner: OnBadRow = "fail" if on_error == "fail" and observe is None else "quarantine"
@@ -68,8 +69,7 @@ def decode_topics(
             observe=None,
             counts_unasked=False,
         )
-        reason_names = (names.tombstone, names.reason, names.message, names.payload)
-        rows = rows.withColumnsRenamed({name: part + name for name in reason_names if name in rows.columns})
+        rows = rows.withColumnsRenamed({name: part + name for name in astuple(names) if name in rows.columns})
     is_planned = F.coalesce(F.col("topic").isin(*plans.by_topic), F.lit(False))
     is_unplanned = payload.isNotNull() & ~is_planned
     row = F.coalesce(*(_row(plan, plans, part) for (plan, _), part in zip(shared, parts, strict=True)))
@@ -110,22 +110,16 @@ def _row(plan: ReadPlan, plans: TopicPlans, part: str) -> Column:
     if plan.columns == plans.columns:
         return F.col(part)
     plan_names = {column.name for column in plan.columns}
-    types = struct_type(spark_schema(plans.columns))
     fields = [
-        F.col(part).getField(field.name).alias(field.name)
-        if field.name in plan_names
-        else F.lit(None).cast(field.dataType).alias(field.name)
-        for field in types.fields
+        (F.col(part).getField(name) if name in plan_names else F.lit(None).cast(type_)).alias(name)
+        for name, type_ in ((field.name, field.dataType) for field in struct_type(spark_schema(plans.columns)))
     ]
     return F.when(F.col(part).isNotNull(), F.struct(*fields))
 
 
 def _by_topic(of: Sequence[Column], parts: Sequence[str], name: str, otherwise: Column) -> Column:
     """The result of the row's own plan; for the other plans it is a tombstone."""
-    chosen = F.when(of[0], F.col(parts[0] + name))
-    for is_its, part in zip(of[1:], parts[1:], strict=True):
-        chosen = chosen.when(is_its, F.col(part + name))
-    return chosen.otherwise(otherwise)
+    return case(zip(of, (F.col(part + name) for part in parts), strict=True)).otherwise(otherwise)
 
 
 def _check_topic(df: DataFrame) -> None:

@@ -10,7 +10,7 @@ from operator import and_
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import to_avro
-from pyspark.sql.types import BinaryType, StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, StringType, StructType
 
 from srfix.serde.errors import Reason
 from srfix.serde.spark._pyspark.frames import is_bad_row
@@ -21,7 +21,7 @@ from srfix.serde.spark.write.decisions import FrameRow, bad_row_words
 from srfix.serde.spark.write.jvm import JvmWrite
 from srfix.serde.spark.write.plan import WritePlan
 
-_ENCODED = StructType([StructField("payload", BinaryType()), StructField("message", StringType())])
+_ENCODED = StructType().add("payload", BinaryType()).add("message", StringType())
 _PAYLOAD = "_srfix_encoded_payload"
 _MESSAGE = "_srfix_encoded_message"
 _SINK = ("key", "value", "partition", "headers")
