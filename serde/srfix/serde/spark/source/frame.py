@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from dataclasses import field as default_field
 from enum import Enum
 from typing import Final, cast
@@ -19,7 +19,7 @@ from srfix.serde.columns.types import Columns
 from srfix.serde.errors import UsageError
 from srfix.serde.spark.frame_types import FrameField, FrameType, fields_of, frame_fields, struct_of
 from srfix.serde.spark.source.names import Tombstones
-from srfix.serde.spark.source.options import METADATA, SourceOptions
+from srfix.serde.spark.source.options import SourceOptions
 
 _METADATA_TYPES: Final[Mapping[str, FrameType]] = {
     "key": "binary",
@@ -87,18 +87,21 @@ def frame_of(options: SourceOptions, schema: Mapping[str, object] | None = None)
                 'The columns of the rows are not known. Give .option("columns", "ID BIGINT, NAME STRING"), or '
                 ".schema(…)."
             )
-        return _distinct(
-            SourceFrame(
-                fields=_fields(options, declared.columns),
-                columns=declared.columns,
-                wrap=declared.wrapped,
-                newest=options.newest,
-            )
-        )
+        columns = declared.columns
+        rows = [SourceFrameField(name=column.name, kind=FieldKind.ROW, source=column.name) for column in columns]
+        fields = (*rows, *_about(options, columns), *_records(options))
+        return _distinct(SourceFrame(fields=fields, columns=columns, wrap=declared.wrapped, newest=options.newest))
     frame = _chosen(options, schema)
     if declared is None:
         return replace(frame, newest=_newest_of(schema))
-    return SourceFrame(fields=frame.fields, columns=_among(frame.columns, declared.columns), wrap=declared.wrapped)
+    types = {column.name: column.type for column in declared.columns}
+    for column in frame.columns:
+        if types.get(column.name) != column.type:
+            raise UsageError(
+                f"The schema's column {column.name!r} is not among those of the option columns, or has another type "
+                "there. Leave out the option, or make both agree (also in letter case)."
+            )
+    return replace(frame, wrap=declared.wrapped)
 
 
 def spark_json(frame: SourceFrame) -> str:
@@ -138,21 +141,10 @@ def _type_of(field: SourceFrameField, rows: Mapping[str, FrameType]) -> FrameTyp
     return rows[field.source] if field.kind is FieldKind.ROW else _REASON_TYPES[field.kind]
 
 
-def _fields(options: SourceOptions, columns: Columns) -> tuple[SourceFrameField, ...]:
-    rows = [SourceFrameField(name=column.name, kind=FieldKind.ROW, source=column.name) for column in columns]
-    return (*rows, *_about(options, columns), *_records(options))
-
-
 def _about(options: SourceOptions, columns: Columns) -> tuple[SourceFrameField, ...]:
-    names = reason_fields(columns)
-    reason = SourceFrameField(name=names.reason, kind=FieldKind.REASON)
-    if options.on_error != "quarantine":
-        return (reason,)
-    return (
-        reason,
-        SourceFrameField(name=names.message, kind=FieldKind.MESSAGE),
-        SourceFrameField(name=names.payload, kind=FieldKind.PAYLOAD),
-    )
+    names = zip(_REASON_TYPES, astuple(reason_fields(columns)), strict=True)
+    fields = tuple(SourceFrameField(name=name, kind=kind) for kind, name in names)
+    return fields if options.on_error == "quarantine" else fields[:1]
 
 
 def _records(options: SourceOptions) -> tuple[SourceFrameField, ...]:
@@ -163,16 +155,15 @@ def _records(options: SourceOptions) -> tuple[SourceFrameField, ...]:
 
 
 def _chosen_raw(schema: Mapping[str, object]) -> SourceFrame:
-    fields = []
-    for field in _given_fields(schema):
-        name = field.name
-        if name not in _METADATA_TYPES or not _same(field.type, _METADATA_TYPES[name]):
+    fields = _given_fields(schema)
+    for field in fields:
+        if not _is_records(field):
             raise UsageError(
-                f"The schema's field {name!r} ({_named(field.type)}) is not a column of a raw record. Its columns are "
-                f"{', '.join(f'{column} {_named(kind)}' for column, kind in _METADATA_TYPES.items())}."
+                f"The schema's field {field.name!r} ({_named(field.type)}) is not a column of a raw record. Its columns "
+                f"are {', '.join(f'{column} {_named(kind)}' for column, kind in _METADATA_TYPES.items())}."
             )
-        fields.append(SourceFrameField(name=name, kind=FieldKind.METADATA, source=name))
-    return SourceFrame(fields=tuple(fields), columns=())
+    raw = (SourceFrameField(name=field.name, kind=FieldKind.METADATA, source=field.name) for field in fields)
+    return SourceFrame(fields=tuple(raw), columns=())
 
 
 def _chosen(options: SourceOptions, schema: Mapping[str, object]) -> SourceFrame:
@@ -181,8 +172,11 @@ def _chosen(options: SourceOptions, schema: Mapping[str, object]) -> SourceFrame
     # The names of the reason columns depend on the other columns; for a given schema, the plain names are used.
     abouts = {field.name: field for field in _about(options, ())}
     rows = [field for field in schema_fields if field.name not in records and field.name not in abouts]
-    if options.metadata is None:
-        _refuse_unclear(rows)
+    for name in [field.name for field in rows if options.metadata is None and _is_records(field)]:
+        raise UsageError(
+            f"The schema's field {name!r} may be the record's {name} or a field of its row. If it is the record's, "
+            f'set .option("metadata", "{name}"). If it is the row\'s, set .option("metadata", "none").'
+        )
     columns = _columns(rows)
     by_name = {field.name: field for field in (*abouts.values(), *records.values())}
     for field in schema_fields:
@@ -203,14 +197,8 @@ def _chosen(options: SourceOptions, schema: Mapping[str, object]) -> SourceFrame
     return frame
 
 
-def _refuse_unclear(rows: Sequence[FrameField]) -> None:
-    for field in rows:
-        if field.name in METADATA and _same(field.type, _METADATA_TYPES[field.name]):
-            name = field.name
-            raise UsageError(
-                f"The schema's field {name!r} may be the record's {name} or a field of its row. If it is the record's, "
-                f'set .option("metadata", "{name}"). If it is the row\'s, set .option("metadata", "none").'
-            )
+def _is_records(field: FrameField) -> bool:
+    return field.name in _METADATA_TYPES and _same(field.type, _METADATA_TYPES[field.name])
 
 
 def _columns(rows: Sequence[FrameField]) -> Columns:
@@ -225,17 +213,6 @@ def _columns(rows: Sequence[FrameField]) -> Columns:
             raise UsageError(
                 f"The schema's column {field.name!r} is {_named(field.type)}, but rows do not have this type; they "
                 f"have {_named(exact[field.name])}. Read that type and cast it."
-            )
-    return columns
-
-
-def _among(columns: Columns, declared: Columns) -> Columns:
-    types = {column.name: column.type for column in declared}
-    for column in columns:
-        if types.get(column.name) != column.type:
-            raise UsageError(
-                f"The schema's column {column.name!r} is not among those of the option columns, or has another type "
-                "there. Leave out the option, or make both agree (also in letter case)."
             )
     return columns
 

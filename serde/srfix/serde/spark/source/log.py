@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
 
 from srfix.serde.errors import ClusterError, UsageError
 from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
@@ -21,7 +21,6 @@ _KAFKAS_OWN: Final = frozenset({"__consumer_offsets", "__transaction_state"})
 _TIMEOUT_S: Final = 30.0
 _PATIENCE_S: Final = 10.0
 _FOR_CONSUMERS: Final = frozenset({"group.id", "enable.auto.commit", "enable.auto.offset.store"})
-_Answer = TypeVar("_Answer")
 
 
 def kafka_config(properties: Mapping[str, str]) -> dict[str, str]:
@@ -32,13 +31,9 @@ def kafka_config(properties: Mapping[str, str]) -> dict[str, str]:
 def topic_names(properties: Mapping[str, str]) -> tuple[str, ...]:
     """Without Kafka's internal ones. It lists all topics, because asking for one by name may create it."""
     from confluent_kafka import KafkaException
-    from confluent_kafka.admin import AdminClient
 
     client = ReadOnlyClient(kafka_config(properties))
-    try:
-        admin = AdminClient(_for_admins(client))
-    except (KafkaException, TypeError, ValueError) as error:
-        raise client.refused_config(error) from None
+    admin = _admin_of(client)
     try:
         return tuple(sorted(admin.list_topics(timeout=_TIMEOUT_S).topics.keys() - _KAFKAS_OWN))
     except KafkaException as error:
@@ -74,30 +69,30 @@ class TopicLog:
         return self._described()[1]
 
     def _described(self) -> tuple[str | None, list[int]]:
-        from confluent_kafka import KafkaError, TopicCollection
+        from confluent_kafka import KafkaError, KafkaException, TopicCollection
 
-        doing = f"describing the topic {self._topic!r}"
+        topics = TopicCollection([self._topic])
         deadline = time.monotonic() + _PATIENCE_S
         while True:
-            future = self._open().describe_topics(TopicCollection([self._topic]), request_timeout=_TIMEOUT_S)[
-                self._topic
-            ]
-            try:
-                described = self._answer(doing, future)
-            except _UnansweredError as error:
-                code = error.code
-                if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
-                    raise ClusterError(
-                        f"There is no topic {self._topic!r} on the Kafka cluster at {self._client.bootstrap_servers}, "
-                        "or this user is not allowed to see it. Check its spelling, letter case and the cluster."
-                    ) from None
-                if code != KafkaError.LEADER_NOT_AVAILABLE or time.monotonic() > deadline:
-                    raise error.error from None
-                time.sleep(0.1)  # it was created a moment ago
-            else:
-                topic_id = getattr(described, "topic_id", None)
-                numbers = sorted(partition.id for partition in described.partitions)
-                return None if topic_id is None else str(topic_id), self._wanted(numbers)
+            future = self._open().describe_topics(topics, request_timeout=_TIMEOUT_S)[self._topic]
+            with self._failures(f"describing the topic {self._topic!r}"):
+                try:
+                    described = future.result(timeout=_TIMEOUT_S + 1)
+                except KafkaException as error:
+                    code = error.args[0].code() if error.args and hasattr(error.args[0], "code") else None
+                    if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                        raise ClusterError(
+                            f"There is no topic {self._topic!r} on the Kafka cluster at "
+                            f"{self._client.bootstrap_servers}, or this user is not allowed to see it. Check its "
+                            "spelling, letter case and the cluster."
+                        ) from None
+                    if code != KafkaError.LEADER_NOT_AVAILABLE or time.monotonic() > deadline:
+                        raise
+                    time.sleep(0.1)  # it was created a moment ago
+                    continue
+            topic_id = getattr(described, "topic_id", None)
+            numbers = sorted(partition.id for partition in described.partitions)
+            return None if topic_id is None else str(topic_id), self._wanted(numbers)
 
     def _wanted(self, numbers: list[int]) -> list[int]:
         if self._only is None:
@@ -112,57 +107,41 @@ class TopicLog:
     def _offsets(self, partitions: list[int], spec: object) -> Mapping[int, int]:
         from confluent_kafka import IsolationLevel, TopicPartition
 
-        level = (
-            IsolationLevel.READ_COMMITTED
-            if self._isolation is Isolation.READ_COMMITTED
-            else IsolationLevel.READ_UNCOMMITTED
-        )
         futures = self._open().list_offsets(
             {TopicPartition(self._topic, partition): spec for partition in partitions},  # type: ignore[misc]
-            isolation_level=level,
+            isolation_level=IsolationLevel[self._isolation.name],
             request_timeout=_TIMEOUT_S,
         )
-        doing = f"asking for the offsets of the topic {self._topic!r}"
-        try:
-            offsets = {place.partition: int(self._answer(doing, future).offset) for place, future in futures.items()}
-        except _UnansweredError as error:
-            raise error.error from None
-        return dict(sorted(offsets.items()))
+        with self._failures(f"asking for the offsets of the topic {self._topic!r}"):
+            answers = {place.partition: future.result(timeout=_TIMEOUT_S + 1) for place, future in futures.items()}
+        return {partition: int(answer.offset) for partition, answer in sorted(answers.items())}
 
     def _open(self) -> AdminClient:
-        from confluent_kafka import KafkaException
-        from confluent_kafka.admin import AdminClient
-
         if self._admin is None:
-            try:
-                self._admin = AdminClient(_for_admins(self._client))
-            except (KafkaException, TypeError, ValueError) as error:
-                raise self._client.refused_config(error) from None
+            self._admin = _admin_of(self._client)
         self._admin.poll(0)  # librdkafka calls its error callback here
         return self._admin
 
-    def _answer(self, doing: str, future: Future[_Answer]) -> _Answer:
+    @contextmanager
+    def _failures(self, doing: str) -> Iterator[None]:
         from confluent_kafka import KafkaException
 
         try:
-            return future.result(timeout=_TIMEOUT_S + 1)
+            yield
         except KafkaException as error:
             self._open()
-            code = error.args[0].code() if error.args and hasattr(error.args[0], "code") else None
-            raise _UnansweredError(
-                self._client.failed(doing, error, acl=f"Describe on topic {self._topic!r}"), code
-            ) from None
+            raise self._client.failed(doing, error, acl=f"Describe on topic {self._topic!r}") from None
         except FutureTimeoutError:
-            raise _UnansweredError(self._client.failed(doing, f"no answer within {_TIMEOUT_S:g} s"), None) from None
+            raise self._client.failed(doing, f"no answer within {_TIMEOUT_S:g} s") from None
 
 
-class _UnansweredError(Exception):
-    def __init__(self, error: ClusterError, code: int | None) -> None:
-        super().__init__(error)
-        self.error = error
-        self.code = code
+def _admin_of(client: ReadOnlyClient) -> AdminClient:
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import AdminClient
 
-
-def _for_admins(client: ReadOnlyClient) -> dict[str, Any]:
     # librdkafka warns about a consumer's properties on other clients.
-    return {name: value for name, value in client.config().items() if name not in _FOR_CONSUMERS}
+    config = {name: value for name, value in client.config().items() if name not in _FOR_CONSUMERS}
+    try:
+        return AdminClient(config)
+    except (KafkaException, TypeError, ValueError) as error:
+        raise client.refused_config(error) from None

@@ -127,30 +127,27 @@ _DECIDED: Final = (DECIDED_HERE | {"key.deserializer", "value.deserializer", "ac
 _OTHERS_NAMES: Final = {"schema": "columns"}
 
 
-class GivenOptions:
+class GivenOptions(dict[str, str]):
     """The user's options under srfix's names."""
 
-    use: Final[Use]
-
     def __init__(self, options: Mapping[str, str], use: Use) -> None:
-        own_options = {name: value for name, value in options.items() if not _is_property(name)}
-        names = match_fields(tuple(_OPTIONS), tuple(own_options), CaseRule.UNIQUE, where="the options")
-        unknown = sorted(own_options.keys() - set(names.values()))
-        if unknown:
-            raise _unknown(unknown[0], use)
-        self._values = {name: own_options[written] for name, written in names.items()}
         self._properties = {name: value for name, value in options.items() if _is_property(name)}
-        self.use = use
-        for name in self._values:
+        own_options = {name: value for name, value in options.items() if name not in self._properties}
+        names = match_fields(tuple(_OPTIONS), tuple(own_options), CaseRule.UNIQUE, where="the options")
+        options_sentence = f"Those for {use.value}: {', '.join(taken_by(_OPTIONS, use))}, kafka.…, registry.…."
+        if unknown := sorted(own_options.keys() - set(names.values())):
+            near = _OTHERS_NAMES.get(unknown[0]) or nearest(unknown[0], taken_by(_OPTIONS, use))
+            hint = f" Did you mean {near}?" if near else ""
+            raise UsageError(f"There is no option {unknown[0]}.{hint} {options_sentence}")
+        super().__init__({name: own_options[written] for name, written in names.items()})
+        self.use: Final = use
+        for name in self:
             if use not in _OPTIONS[name].of:
-                raise UsageError(f"The option {name} is not for {use.value}. Leave it out. {_options_sentence(use)}")
-
-    def get(self, name: str) -> str | None:
-        return self._values.get(name)
+                raise UsageError(f"The option {name} is not for {use.value}. Leave it out. {options_sentence}")
 
     def fields(self) -> dict[str, Any]:
         """The fields of `SourceOptions` that correspond to one option each."""
-        return fields_of(_OPTIONS, self._values)
+        return fields_of(_OPTIONS, self)
 
     def kafka(self) -> dict[str, str]:
         client_properties = {
@@ -161,8 +158,8 @@ class GivenOptions:
                 f"The option kafka.{name} is not allowed: this source sets it itself, because Spark's checkpoint keeps "
                 "the offsets, not a consumer group. Leave it out."
             )
-        servers = self._values.get("bootstrap.servers")
-        return to_librdkafka(client_properties | ({} if servers is None else {"bootstrap.servers": servers}))
+        servers = {name: value for name, value in self.items() if name == "bootstrap.servers"}
+        return to_librdkafka(client_properties | servers)
 
     def registry(self) -> RegistrySettings:
         client_properties = {
@@ -170,8 +167,7 @@ class GivenOptions:
             for name, value in self._properties.items()
             if not name.startswith(_KAFKA)
         }
-        url = self._values.get("registry")
-        return registry_settings(client_properties | ({} if url is None else {"url": url}))
+        return registry_settings(client_properties | ({"url": self["registry"]} if "registry" in self else {}))
 
 
 @contextmanager
@@ -198,13 +194,3 @@ _ARGUMENT: Final = re.compile(
 
 def _is_property(name: str) -> bool:
     return name.startswith((_KAFKA, _REGISTRY)) or is_registry_property(name)
-
-
-def _unknown(name: str, use: Use) -> UsageError:
-    near = _OTHERS_NAMES.get(name) or nearest(name, taken_by(_OPTIONS, use))
-    hint = f" Did you mean {near}?" if near else ""
-    return UsageError(f"There is no option {name}.{hint} {_options_sentence(use)}")
-
-
-def _options_sentence(use: Use) -> str:
-    return f"Those for {use.value}: {', '.join(taken_by(_OPTIONS, use))}, kafka.…, registry.…."

@@ -121,42 +121,40 @@ def source_options(options: Mapping[str, str], use: Use) -> SourceOptions:
 
 def _place(given_options: GivenOptions) -> dict[str, tuple[int, ...] | None]:
     """Topic → its partitions, if they were named; empty for a pattern."""
-    topic_options = [
-        name for name in ("topic", "subscribe", "subscribePattern", "assign") if given_options.get(name) is not None
-    ]
-    if len(topic_options) > 1:
-        raise UsageError(f"The options {' and '.join(topic_options)} each name the topic. Give only one of them.")
-    if (assigned := given_options.get("assign")) is not None:
-        return _assigned(assigned)
-    if (pattern := given_options.get("subscribePattern")) is not None:
-        is_topic_of(pattern, "")
+    names = [name for name in ("topic", "subscribe", "subscribePattern", "assign") if name in given_options]
+    if len(names) > 1:
+        raise UsageError(f"The options {' and '.join(names)} each name the topic. Give only one of them.")
+    if not names:
         return {}
-    if (topic := given_options.get("topic")) is not None:
-        return {topic: None}
-    if (subscribed := given_options.get("subscribe")) is None:
-        return {}
-    topics = [topic.strip() for topic in subscribed.split(",")]
+    value = given_options[names[0]]
+    match names[0]:
+        case "assign":
+            return _assigned(value)
+        case "subscribePattern":
+            is_topic_of(value, "")
+            return {}
+        case "topic":
+            return {value: None}
+    topics = [topic.strip() for topic in value.split(",")]
     if not all(topics):
         raise UsageError(
-            f"The option subscribe must be one or more topics, such as users,orders, not {foreign(subscribed)!r}."
+            f"The option subscribe must be one or more topics, such as users,orders, not {foreign(value)!r}."
         )
     return dict.fromkeys(topics)
 
 
 def _assigned(text: str) -> dict[str, tuple[int, ...] | None]:
     document = json_or_none(text)
-    by_topic: dict[str, tuple[int, ...] | None] = {}
-    for topic, numbers in document.items() if isinstance(document, dict) else ():
-        if not (topic and isinstance(numbers, list) and all(type(number) is int and number >= 0 for number in numbers)):
-            by_topic = {}
-            break
-        by_topic[topic] = tuple(sorted(set(numbers)))
-    if not by_topic or not all(by_topic.values()):
+    by_topic = document if isinstance(document, dict) else {}
+    if not by_topic or not all(
+        topic and isinstance(numbers, list) and numbers and all(type(one) is int and one >= 0 for one in numbers)
+        for topic, numbers in by_topic.items()
+    ):
         raise UsageError(
             f'The option assign must be JSON of topics and their partitions, such as {{"users": [0, 2]}}, not '
             f"{foreign(text)!r}."
         )
-    return by_topic
+    return {topic: tuple(sorted(set(numbers))) for topic, numbers in by_topic.items()}
 
 
 def _format(given_options: GivenOptions) -> Format | None:
@@ -170,23 +168,17 @@ def _format(given_options: GivenOptions) -> Format | None:
 
 
 def _tombstones(given_options: GivenOptions) -> Tombstones:
-    words = (
-        (Tombstones.REFUSE, Tombstones.WRITE) if given_options.use is Use.WRITE else (Tombstones.KEEP, Tombstones.DROP)
-    )
-    value = given_options.get("tombstones")
-    tombstones = next((word for word in words if value in (None, word.value)), None)
-    if tombstones is None:
-        choices = ", ".join(word.value for word in words)
-        raise UsageError(f"The option tombstones is one of {choices} for {given_options.use.value}, not {value!r}.")
-    return tombstones
+    words = ("refuse", "write") if given_options.use is Use.WRITE else ("keep", "drop")
+    value = given_options.get("tombstones", words[0])
+    if value not in words:
+        raise UsageError(
+            f"The option tombstones is one of {', '.join(words)} for {given_options.use.value}, not {value!r}."
+        )
+    return Tombstones(value)
 
 
 def _subjects(given_options: GivenOptions, policy: Policy) -> tuple[str, ...]:
-    subject, first, second = (
-        given_options.get("subject"),
-        given_options.get("subject.first"),
-        given_options.get("subject.second"),
-    )
+    subject, first, second = map(given_options.get, ("subject", "subject.first", "subject.second"))
     if policy is Policy.DUAL_SUBJECT:
         if subject is not None or first is None or second is None:
             raise UsageError(
@@ -244,6 +236,5 @@ def _check_together(options: SourceOptions, use: Use) -> None:
         )
     elif not options.is_raw:
         options.required_topic()
-    needs_registry = options.format in SCHEMA_FORMATS
-    if needs_registry and not options.registry.urls:
+    if options.format in SCHEMA_FORMATS and not options.registry.urls:
         raise UsageError('No schema registry was named. Give .option("registry", "http://HOST:8081").')

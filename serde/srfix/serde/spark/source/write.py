@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import astuple, dataclass, field
+from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Any, Final
 
 from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
@@ -17,13 +17,13 @@ from srfix.serde.column_sources.from_spark import columns_from_spark
 from srfix.serde.column_sources.given import given_columns
 from srfix.serde.errors import ClusterError, EncodeError, Reason, UsageError
 from srfix.serde.properties.kafka_client import ReadOnlyClient
-from srfix.serde.spark.frame_types import FrameField, FrameType, fields_of, struct_of
+from srfix.serde.spark.frame_types import FrameField, fields_of, struct_of
 from srfix.serde.spark.interface import reason_columns
 from srfix.serde.spark.source.log import TopicLog, kafka_config
 from srfix.serde.spark.source.names import Tombstones, in_options_words
 from srfix.serde.spark.source.options import SourceOptions
 from srfix.serde.spark.source.reads import fixed_subject, registry_of
-from srfix.serde.spark.worker.encode import PlanEncoder, plan_encoder
+from srfix.serde.spark.worker.encode import plan_encoder
 from srfix.serde.spark.write.plan import WritePlan, plan_write
 from srfix.serde.subjects.names import Role
 
@@ -81,7 +81,7 @@ class WriteTask:
     def _records(self, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
         columns = {name: self._metadata(batch, name, column) for name, column in self.metadata.items()}
         if self.plan is not None:
-            columns[self.role.value] = self._payloads(batch, plan_encoder(self.plan)).to_pylist()
+            columns[self.role.value] = self._payloads(batch, self.plan).to_pylist()
         if (self.plan is None or self.role is Role.KEY) and not self.writes_tombstones and None in columns["value"]:
             position = columns["value"].index(None)
             raise EncodeError(f"Row {position} of the batch: the value is NULL. {_TO_DELETE}")
@@ -100,15 +100,16 @@ class WriteTask:
             return [-1 if value is None else value for value in array.to_pylist()]
         return [[(pair["key"], pair["value"]) for pair in pairs or ()] for pairs in array.to_pylist()]
 
-    def _payloads(self, batch: pa.RecordBatch, encoder: PlanEncoder) -> pa.Array:
+    def _payloads(self, batch: pa.RecordBatch, plan: bytes) -> pa.Array:
         rows = batch.select(list(self.rows))
-        nothing = self._tombstones(batch, _is_nothing(rows))
+        is_nothing = reduce(pyarrow_compute().and_, (column.is_null() for column in rows.columns))
+        nothing = self._tombstones(batch, is_nothing.to_pylist())
         if not self.writes_tombstones and any(nothing):
             position = nothing.index(True)
             is_said = self.reason is not None and batch.column(self.reason)[position].is_valid
             problem = f"{self.reason} is TOMBSTONE" if is_said else f"{self.mark} is true"
             raise EncodeError(f"Row {position} of the batch: {problem}. {_TO_DELETE}")
-        return encoder.payloads(rows, nothing)
+        return plan_encoder(plan).payloads(rows, nothing)
 
     def _tombstones(self, batch: pa.RecordBatch, empty: list[bool]) -> list[bool]:
         """The tombstones: rows that are marked as tombstones, and are null in every column."""
@@ -133,15 +134,6 @@ class WriteTask:
 
 
 _TO_DELETE: Final = "If srfix wrote this row, the row would delete its key. Leave it out, or set tombstones=write."
-
-
-def _is_nothing(rows: pa.RecordBatch) -> list[bool]:
-    compute = pyarrow_compute()
-    nothing = rows.column(0).is_null()
-    for column in rows.columns[1:]:
-        nothing = compute.and_(nothing, column.is_null())
-    mask: list[bool] = nothing.to_pylist()
-    return mask
 
 
 class _Delivery:
@@ -207,12 +199,18 @@ def planned_write(options: SourceOptions, schema: Mapping[str, object], *, overw
     fields = {field.name: field for field in fields_of(schema)}
     metadata = _raw_metadata(fields) if options.is_raw else _metadata(options, fields)
     for name, column in metadata.items():
-        _check_type(name, column, fields[column].type)
-    abouts = () if options.is_raw else _abouts(fields)
-    mark = None if options.is_raw else _mark(options, fields)
-    rows = () if options.is_raw else tuple(name for name in fields if name not in {*metadata.values(), *abouts, mark})
-    if not options.is_raw and not rows:
-        raise UsageError("The frame has no column of a row. Write format=raw, which encodes nothing.")
+        if name in _TYPES and fields[column].type not in _TYPES[name]:
+            raise UsageError(
+                f"The column {column!r} must be {' or '.join(_TYPES[name])}, to be the record's {name}. Cast it."
+            )
+    abouts: tuple[str, ...] = ()
+    mark: str | None = None
+    rows: tuple[str, ...] = ()
+    if not options.is_raw:
+        abouts, mark = _abouts(fields), _mark(options, fields)
+        rows = tuple(name for name in fields if name not in {*metadata.values(), *abouts, mark})
+        if not rows:
+            raise UsageError("The frame has no column of a row. Write format=raw, which encodes nothing.")
     topic = options.required_topic()
     TopicLog(options.kafka, topic, options.isolation).partitions()
     task = WriteTask(
@@ -284,23 +282,14 @@ def _metadata(options: SourceOptions, fields: Mapping[str, FrameField]) -> dict[
 
 def _abouts(fields: Mapping[str, object]) -> tuple[str, ...]:
     """Only with the column of reasons; their names are those of this source."""
-    names = reason_fields(())
-    if names.reason not in fields:
-        return ()
-    return tuple(name for name in (names.reason, names.message, names.payload) if name in fields)
+    names = astuple(reason_fields(()))
+    return tuple(name for name in names if name in fields) if names[0] in fields else ()
 
 
 def _mark(options: SourceOptions, fields: Mapping[str, FrameField]) -> str | None:
     """The column with which `from_registry` marks tombstones, if the frame has it."""
     name = reason_columns(options.role).tombstone
     return name if name in fields and fields[name].type == "boolean" else None
-
-
-def _check_type(name: str, column: str, type_: FrameType) -> None:
-    if name in _TYPES and type_ not in _TYPES[name]:
-        raise UsageError(
-            f"The column {column!r} must be {' or '.join(_TYPES[name])}, to be the record's {name}. Cast it."
-        )
 
 
 @lru_cache(maxsize=16)
