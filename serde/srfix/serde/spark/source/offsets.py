@@ -124,23 +124,17 @@ def stated_offsets(option: str, text: str, log: Log) -> Mapping[int, int]:
 
 def _parsed(option: str, text: str, topic: str) -> dict[int, int]:
     document = json_or_none(text)
-    offsets = document.get(topic) if isinstance(document, dict) else None
-    if not isinstance(document, dict) or not isinstance(offsets, dict) or len(document) != 1:
-        raise _unreadable(option, topic)
-    by_partition = {}
-    for partition, offset in offsets.items():
-        if not (partition.isascii() and partition.isdigit()) or type(offset) is not int or offset < min(_WORDS):
-            raise _unreadable(option, topic)
-        by_partition[int(partition)] = offset
-    return by_partition
-
-
-def _unreadable(option: str, topic: str) -> UsageError:
-    example = json.dumps({topic: {"0": 23, "1": -2}})
-    return UsageError(
-        f"The option {option} must be earliest, latest, or JSON such as {example}: an offset for each partition, -2 "
-        "for the earliest, -1 for the latest."
-    )
+    offsets = document.get(topic) if isinstance(document, dict) and len(document) == 1 else None
+    if not isinstance(offsets, dict) or not all(
+        partition.isascii() and partition.isdigit() and type(offset) is int and offset >= min(_WORDS)
+        for partition, offset in offsets.items()
+    ):
+        example = json.dumps({topic: {"0": 23, "1": -2}})
+        raise UsageError(
+            f"The option {option} must be earliest, latest, or JSON such as {example}: an offset for each partition, "
+            "-2 for the earliest, -1 for the latest."
+        )
+    return {int(partition): offset for partition, offset in offsets.items()}
 
 
 def _partitions(numbers: Sequence[int]) -> str:

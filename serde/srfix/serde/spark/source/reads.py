@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,7 @@ from srfix.serde.spark.source.offsets import (
 )
 from srfix.serde.spark.source.options import SourceOptions
 from srfix.serde.spark.source.records import RecordReader, captured_topic
-from srfix.serde.spark.source.task import Part, ReadTask, needed_names, part_of, useful_names
+from srfix.serde.spark.source.task import Part, ReadTask, needed_names, useful_names
 from srfix.serde.specs import ReaderSchema, ReadSpec
 from srfix.serde.subjects.strategies import FixedSubject, TopicSubject
 
@@ -143,9 +143,11 @@ def fixed_subject(options: SourceOptions) -> SubjectStrategy:
     return FixedSubject(key=subject, value=subject)
 
 
-def _task(options: SourceOptions, frame: SourceFrame, names: tuple[str, ...], *, with_records: bool) -> bytes:
+def _task(options: SourceOptions, frame: SourceFrame, of_files: Collection[str] | None = None) -> bytes:
+    """`of_files` are the columns of a captured topic's files; None to read the topic itself."""
     plan = plan_of(options, frame)
     pickled = None if plan is None else pickle.dumps(plan)
+    useful = (name for name in useful_names(frame) if of_files is None or name in of_files)
     records = RecordReader(
         topic=options.topic or "",
         kafka=dict(options.kafka),
@@ -158,9 +160,9 @@ def _task(options: SourceOptions, frame: SourceFrame, names: tuple[str, ...], *,
             frame=frame,
             plan=pickled,
             role=options.role,
-            names=names,
+            names=tuple(dict.fromkeys((*needed_names(frame, options.role), *useful))),
             topic=options.topic,
-            records=records if with_records else None,
+            records=records if of_files is None else None,
             on_error=options.on_error,
             drops_tombstones=options.tombstones is Tombstones.DROP,
             at_a_time=options.max_records_per_batch,
@@ -176,16 +178,10 @@ class BatchRead:
 
     @classmethod
     def planned(cls, options: SourceOptions, frame: SourceFrame) -> BatchRead:
-        needed, useful = needed_names(frame, options.role), useful_names(frame)
-        if options.path is not None:
-            captured = captured_topic(options.path, needed)
-            names = tuple(dict.fromkeys((*needed, *(name for name in useful if name in captured.names))))
-            parts: tuple[Part, ...] = captured.parts
-        else:
-            names = tuple(dict.fromkeys((*needed, *useful)))
-            parts = _parts(options)
-        task = _task(options, frame, names, with_records=options.path is None)
-        return cls(task=task, parts=parts or (None,))
+        if options.path is None:
+            return cls(parts=_parts(options) or (None,), task=_task(options, frame))
+        captured = captured_topic(options.path, needed_names(frame, options.role))
+        return cls(task=_task(options, frame, captured.names), parts=captured.parts or (None,))
 
 
 def _parts(options: SourceOptions) -> tuple[Part, ...]:
@@ -200,7 +196,7 @@ def _parts(options: SourceOptions) -> tuple[Part, ...]:
 def _split(options: SourceOptions, log: Log, starts: Mapping[int, int], ends: Mapping[int, int]) -> tuple[Part, ...]:
     ranges = ranges_of(log, starts, ends, fail_on_data_loss=options.fail_on_data_loss)
     split = split_ranges(ranges, at_least=options.min_partitions, longest=options.max_records_per_partition)
-    return tuple(part_of(range_) for range_ in split)
+    return tuple((range_.partition, range_.start, range_.end) for range_ in split)
 
 
 def _topic_log(options: SourceOptions) -> TopicLog:
@@ -227,12 +223,11 @@ class StreamRead:
     """A stream's offsets, on the driver. They are the JSON of a `StreamCheckpoint`; nothing is committed elsewhere."""
 
     def __init__(self, options: SourceOptions, frame: SourceFrame) -> None:
-        names = tuple(dict.fromkeys((*needed_names(frame, options.role), *useful_names(frame))))
         self._options = options
         self._log = _topic_log(options)
         self._until: Mapping[int, int] | None = None
         self._last_log: Log | None = None
-        self.task = _task(options, frame, names, with_records=True)
+        self.task = _task(options, frame)
 
     def initial(self) -> dict[str, object]:
         log = self._log.now()

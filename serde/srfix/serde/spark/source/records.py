@@ -174,8 +174,7 @@ def _batch(topic: str, partition: int, messages: Sequence[Message], names: Colle
             case "key" | "value" | "offset":
                 columns[name] = list(map(methodcaller(name), messages))
     arrays = [constant[name] if name in constant else pa.array(columns[name], record_type(name)) for name in names]
-    fields = [pa.field(name, array.type) for name, array in zip(names, arrays, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+    return pa.RecordBatch.from_arrays(arrays, names=list(names))
 
 
 def _timestamps(messages: Sequence[Message]) -> tuple[list[int], list[int]]:
@@ -226,31 +225,19 @@ def captured_topic(path: str, names: Collection[str]) -> CapturedTopic:
 
 
 def read_part(part: bytes, names: Sequence[str], at_a_time: int, topic: str | None) -> Iterator[pa.RecordBatch]:
-    dataset = _dataset()
+    pa, dataset = pyarrow(), _dataset()
     fragment = pickle.loads(part)  # noqa: S301 - the driver's, by the same way as the code that is running
-    schema = _with_partitions(fragment)
+    schema = fragment.physical_schema
+    for name, value in dataset.get_partition_keys(fragment.partition_expression).items():
+        if name not in schema.names:
+            schema = schema.append(pa.field(name, pa.scalar(value).type))
     wanted = None if topic is None or "topic" not in schema.names else dataset.field("topic") == topic
     for batch in dataset.Scanner.from_fragment(
         fragment, schema=schema, columns=list(names), filter=wanted, batch_size=at_a_time
     ).to_batches():
         if batch.num_rows:
-            yield _as_records(batch, names)
-
-
-def _with_partitions(fragment: pa.dataset.Fragment) -> pa.Schema:
-    pa = pyarrow()
-    partition_keys = _dataset().get_partition_keys(fragment.partition_expression)
-    schema = fragment.physical_schema
-    for name, value in partition_keys.items():
-        if name not in schema.names:
-            schema = schema.append(pa.field(name, pa.scalar(value).type))
-    return schema
-
-
-def _as_records(batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
-    pa = pyarrow()
-    arrays = [_cast(batch.column(name), name) for name in names]
-    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([pa.field(name, record_type(name)) for name in names]))
+            arrays = [_cast(batch.column(name), name) for name in names]
+            yield pa.RecordBatch.from_arrays(arrays, names=list(names))
 
 
 def _cast(array: pa.Array, name: str) -> pa.Array:

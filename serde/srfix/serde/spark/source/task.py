@@ -139,20 +139,19 @@ def _fail_of_first(
 def _arrow_schema(frame: SourceFrame) -> pa.Schema:
     pa = pyarrow()
     rows = {field.name: field.type for field in spark_type(frame.columns)} if frame.columns else {}
-    types = {FieldKind.REASON: pa.string(), FieldKind.MESSAGE: pa.string(), FieldKind.PAYLOAD: pa.binary()}
-    return pa.schema(
-        [
-            pa.field(
-                field.name,
-                rows[field.source]
-                if field.kind is FieldKind.ROW
-                else record_type(field.source)
-                if field.kind is FieldKind.METADATA
-                else types[field.kind],
-            )
-            for field in frame.fields
-        ]
-    )
+    fields = []
+    for field in frame.fields:
+        match field.kind:
+            case FieldKind.ROW:
+                type_ = rows[field.source]
+            case FieldKind.METADATA:
+                type_ = record_type(field.source)
+            case FieldKind.REASON | FieldKind.MESSAGE:
+                type_ = pa.string()
+            case FieldKind.PAYLOAD:
+                type_ = pa.binary()
+        fields.append(pa.field(field.name, type_))
+    return pa.schema(fields)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,10 +165,6 @@ class ReadTasks:
             return iter(())
         number, inner = cast("tuple[int, Part]", part)
         return self.by_topic[number].read(inner)
-
-
-def part_of(range_: OffsetRange) -> Part:
-    return range_.partition, range_.start, range_.end
 
 
 @lru_cache(maxsize=16)
