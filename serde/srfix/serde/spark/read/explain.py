@@ -14,10 +14,9 @@ from srfix.serde.formats.avro import projection
 from srfix.serde.formats.avro.read.decoder import left_to_python
 from srfix.serde.formats.table import RESOLVING, SCHEMA_FORMATS, Format, schema_module_of
 from srfix.serde.resolve.policies import ById, DualSubject, PlannablePolicy, UnderOneSubject
-from srfix.serde.spark.interface import Feed, ListedVersion, PlannedRefusal, PlannedSchema, first_ones, short_text
+from srfix.serde.spark.interface import Feed, ListedVersion, PlannedSchema, first_ones, short_text
 from srfix.serde.spark.read.decisions import ReadDecisions
 from srfix.serde.spark.read.jvm.read import UNSEEN, jvm_read
-from srfix.serde.specs import ReaderSchema
 
 _WIDTH: Final = 120
 _TYPE_WIDTH: Final = 30
@@ -33,10 +32,13 @@ _RULES: Final = {
 
 def explanation(plan: ReadDecisions) -> str:
     """The text of `ReadPlan.explain(extended=True)`, without a line break at its end."""
-    blocks = [_head(plan), *_schemas(plan)]
-    if plan.refusals:
-        blocks.append(_refused(plan.refusals))
-    blocks.append(_engines(plan))
+    refusals = [
+        line
+        for refusal in plan.refusals
+        for line in _entry(f"id {refusal.schema_id}", f"{refusal.reason.value}: {refusal.error.message}")
+    ]
+    refused = [["Not accepted, when the plan was made", *refusals]] if refusals else []
+    blocks = [_head(plan), *_schemas(plan), *refused, _engines(plan)]
     return "\n\n".join("\n".join(block) for block in blocks)
 
 
@@ -69,12 +71,13 @@ def format_words(plan: ReadDecisions) -> str:
 def resolution_words(plan: ReadDecisions) -> str | None:
     """Whether aliases, defaults and promotions count; None if there are none."""
     newest = plan.newest
-    if plan.reader is not None and (newest is None or _has_any(plan.reader)):
+    reader, resolving = plan.reader, schema_module_of(RESOLVING)
+    if reader is not None and (newest is None or resolving.has_hints(reader.text, reader.references)):
         whose = (
             "the reader's schema" if newest is None else f"version {newest.version} of {newest.subject!r}, the newest,"
         )
         return f"as in Avro: aliases, defaults and promotions of {whose} count"
-    if plan.reader is not None or not any(map(_has_hints, plan.schemas)):
+    if reader is not None or not any(map(_has_hints, plan.schemas)):
         return None
     if plan.case_rule in (CaseRule.KSQLDB, CaseRule.KSQLDB_2020):
         return "as in ksqlDB: aliases and defaults in the schemas do not count"
@@ -82,10 +85,6 @@ def resolution_words(plan: ReadDecisions) -> str | None:
         "by the columns: aliases and defaults in the schemas do not count, as in ksqlDB. NEWEST or reader_schema= makes them "
         "count"
     )
-
-
-def _has_any(reader: ReaderSchema) -> bool:
-    return schema_module_of(RESOLVING).has_hints(reader.text, reader.references)
 
 
 def _has_hints(planned: PlannedSchema) -> bool:
@@ -125,7 +124,8 @@ def _schemas(plan: ReadDecisions) -> Iterator[list[str]]:
     first: dict[tuple[tuple[Feed, ...], tuple[str, ...]], int] = {}
     types = {column.name: shorten(print_type(column.type), _TYPE_WIDTH, placeholder="…") for column in plan.columns}
     for planned in plan.schemas:
-        lines = [_title(planned), *_places(planned, plan.listed)]
+        format_ = planned.resolved.schema.schema_type if planned.format is None else planned.format.word
+        lines = [f"Schema id {planned.schema_id}: {format_}", *_places(planned, plan.listed)]
         if planned.problem is not None:
             reason = reason_of(planned.problem)
             assert reason is not None
@@ -137,11 +137,6 @@ def _schemas(plan: ReadDecisions) -> Iterator[list[str]]:
         else:
             lines += _table(planned, types)
         yield lines
-
-
-def _title(planned: PlannedSchema) -> str:
-    format_ = planned.resolved.schema.schema_type if planned.format is None else planned.format.word
-    return f"Schema id {planned.schema_id}: {format_}"
 
 
 def _places(planned: PlannedSchema, listed: Iterable[ListedVersion]) -> Iterator[str]:
@@ -178,20 +173,14 @@ def _source(feed: Feed) -> str:
     return source if feed.detail is None else f"{source} ({feed.detail})"
 
 
-def _refused(refusals: Iterable[PlannedRefusal]) -> list[str]:
-    lines = ["Not accepted, when the plan was made"]
-    for refusal in refusals:
-        lines += _entry(f"id {refusal.schema_id}", f"{refusal.reason.value}: {refusal.error.message}")
-    return lines
-
-
 def _engines(plan: ReadDecisions) -> list[str]:
     lines = ["Engines"]
     try:
         plan.spark_schema()
     except ColumnError as error:
         return [*lines, *_entry("both", f"refused: {error.message}")]
-    lines += _entry("arrow", _arrow(plan))
+    asks = "" if plan.policy is None else "; if it meets other ids, refused ids or GUIDs, it asks the policy about them"
+    lines += _entry("arrow", f"reads all of it{asks}")
     for sentence in _kernel(plan):
         lines += _entry("", sentence)
     try:
@@ -209,12 +198,6 @@ def _engines(plan: ReadDecisions) -> list[str]:
     for sentence in UNSEEN:
         lines += _entry("", f"- {sentence}")
     return lines
-
-
-def _arrow(plan: ReadDecisions) -> str:
-    if plan.policy is None:
-        return "reads all of it"
-    return "reads all of it; if it meets other ids, refused ids or GUIDs, it asks the policy about them"
 
 
 def _kernel(plan: ReadDecisions) -> Iterator[str]:

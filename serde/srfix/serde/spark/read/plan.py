@@ -86,13 +86,9 @@ class ReadPlan(ReadDecisions):
 def newest_half(
     lookups: PlanLookups, subjects: Iterable[Subject], spec: ReadSpec, *, format_: Format | None, role: Role
 ) -> tuple[ReadSpec, NewestSchema]:
-    """The spec with the columns of the highest live version of the first subject that has one, in its own letter case.
-    If that schema has aliases or defaults, they count, and the spec also has the schema.
-
-    Under ksqlDB's own case rules, instants in microseconds are plain numbers, as in ksqlDB. `times="integers"` keeps
-    times of day, because Spark can hold their numbers. `wrap=None` uses the fields of a record or an object; any other
-    type becomes the column ROWKEY or ROWVAL.
-    """
+    """The spec with the columns of the highest live version of the first subject that has one, in its own letter case;
+    if that schema has aliases or defaults, they count, and the spec also has the schema. `wrap=None` uses the fields of
+    a record or an object; any other type becomes the column ROWKEY or ROWVAL."""
     names = tuple(subjects)
     for subject in names:
         version = lookups.latest(subject)
@@ -105,16 +101,11 @@ def newest_half(
                     f"columns: {error.message}",
                 )
                 raise
+    none = f"{' and '.join(map(repr, names))} {'has' if len(names) == 1 else 'have'} no live version"
     raise UsageError(
-        f"There is no newest schema to take the columns from: {_none_in(names)}. Name the columns, or the subject "
-        "that holds the schema (subjects=…)."
+        f"There is no newest schema to take the columns from: {none if names else 'no subject is asked'}. Name the "
+        "columns, or the subject that holds the schema (subjects=…)."
     )
-
-
-def _none_in(names: tuple[str, ...]) -> str:
-    if not names:
-        return "no subject is asked"
-    return f"{' and '.join(map(repr, names))} {'has' if len(names) == 1 else 'have'} no live version"
 
 
 def _half(

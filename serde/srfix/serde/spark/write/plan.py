@@ -25,7 +25,6 @@ from srfix.serde.interface import SchemaLookup, SchemaRegistrar
 from srfix.serde.registries.given import AnyClient
 from srfix.serde.schemas.models import Schema
 from srfix.serde.serdes.framed_serializer import TOPIC_SUBJECT, FramedSerializer
-from srfix.serde.serdes.schema_choices import SettledSchema
 from srfix.serde.serializer import FRAMED
 from srfix.serde.spark.interface import first_ones, short_text
 from srfix.serde.spark.write.decisions import FrameRow, WriteDecisions, frame_row
@@ -38,18 +37,10 @@ from srfix.serde.wire import Framing
 _FEEDS: Final = 6
 
 
-def summary(plan: WriteDecisions, frame: SparkSchema | None, from_: str | Sequence[str] | None) -> str:
-    """The text of `WritePlan.explain()`: at most ten lines, and the same for equal plans."""
-    return short_text(_head(plan), _entries(plan, frame, from_))
-
-
-def _head(plan: WriteDecisions) -> str:
-    return f"The {plan.role.value}s of topic {plan.topic!r}, written in {plan.format.name}"
-
-
 def _entries(
     plan: WriteDecisions, frame: SparkSchema | None, from_: str | Sequence[str] | None
 ) -> Iterator[tuple[str, str]]:
+    """The lines of `WritePlan.explain()` after the first."""
     if plan.settled is not None:
         yield "schema", f"id {plan.settled.published.schema_id}, under subject {plan.subject!r}"
         yield "framing", plan.framing.value
@@ -88,33 +79,21 @@ def _engine(plan: WriteDecisions, row: FrameRow) -> str:
     return "jvm, every cast is exact"
 
 
-def explanation(plan: WriteDecisions, frame: SparkSchema | None, from_: str | Sequence[str] | None) -> str:
-    """The text of `WritePlan.explain(extended=True)`."""
-    lines = [_head(plan), *_schema(plan), *_rows(plan)]
-    if frame is not None:
-        lines += _frame(plan, frame, from_)
-    return "\n".join(lines)
-
-
-def _schema(plan: WriteDecisions) -> Iterator[str]:
+def _lines(plan: WriteDecisions, frame: SparkSchema | None, from_: str | Sequence[str] | None) -> Iterator[str]:
+    """The lines of `WritePlan.explain(extended=True)` after the first."""
     if plan.settled is not None:
         published = plan.settled.published
         guid = "" if published.guid is None else f", GUID {published.guid}"
         yield f"  schema id {published.schema_id}{guid}, under subject {plan.subject!r}, in the framing {plan.framing.value!r}:"
         yield f"    {plan.settled.schema.text}"
-
-
-def _rows(plan: WriteDecisions) -> Iterator[str]:
     if plan.columns is None:
         yield "  rows: the schema's fields, with their exact names" if plan.settled else "  rows: any"
+    else:
+        bare = "" if plan.wrapped else "; a body is its bare value"
+        yield f"  columns, matched by the case rule {plan.case_rule.value!r}{bare}:"
+        yield from (f"    {column.name} {print_type(column.type)}" for column in plan.columns)
+    if frame is None:
         return
-    bare = "" if plan.wrapped else "; a body is its bare value"
-    yield f"  columns, matched by the case rule {plan.case_rule.value!r}{bare}:"
-    for column in plan.columns:
-        yield f"    {column.name} {print_type(column.type)}"
-
-
-def _frame(plan: WriteDecisions, frame: SparkSchema, from_: str | Sequence[str] | None) -> Iterator[str]:
     yield "  of the frame:"
     row = frame_row(plan, frame, from_, plan.role.value)
     if row.struct is not None:
@@ -149,7 +128,10 @@ class WritePlan(WriteDecisions):
         :raises CasingError: if letter case makes the match between frame and plan ambiguous.
         :raises UsageError: if it is not clear which of the frame's columns make the row.
         """
-        return explanation(self, frame, from_) if extended else summary(self, frame, from_)
+        head = f"The {self.role.value}s of topic {self.topic!r}, written in {self.format.name}"
+        if extended:
+            return "\n".join((head, *_lines(self, frame, from_)))
+        return short_text(head, _entries(self, frame, from_))
 
 
 def plan_write(
@@ -233,11 +215,15 @@ def plan_write(
     half = format.settled(spec).half(role, format.wraps)
     exists = schema_id is not None or version is not None
     if format not in FRAMED:
-        schema_options = _schema_options(schema, schema_id, version, schema_id_framing)
-        if schema_options:
-            raise UsageError(
-                f"{format.name} has no schemas, so {schema_options} cannot be used. Leave it out, or use AVRO."
-            )
+        schema_options = {
+            "schema=": schema is not None,
+            "schema_id=": schema_id is not None,
+            "version=": version is not None,
+            "schema_id_framing=": schema_id_framing is not Framing.PREFIX_ID,
+        }
+        if any(schema_options.values()):
+            given = ", ".join(name for name, is_given in schema_options.items() if is_given)
+            raise UsageError(f"{format.name} has no schemas, so {given} cannot be used. Leave it out, or use AVRO.")
         if format.needs_columns and declared is None:
             raise UsageError(f"{format.word} has neither names nor types: give the columns.")
         plan = WritePlan(
@@ -278,11 +264,8 @@ def plan_write(
             raise UsageError(
                 "schema= already says how rows are written: leave out full_name and nullable_representation."
             )
-        serializer = kind.for_schema(
-            registry,  # a missing method raises an error when it is called
-            schema,
-            **spec_options,
-        )
+        # A missing method of the registry raises an error when it is called.
+        serializer = kind.for_schema(registry, schema, **spec_options)
     else:
         serializer = kind(
             registry,
@@ -295,7 +278,11 @@ def plan_write(
             version=version,
             **spec_options,
         )
-    settled = _settled(serializer, topic, role)
+    try:
+        settled = serializer.settle(topic, role)
+    except RegistryError as error:
+        error.add_note(f"No job was started, so nothing was written to the topic {topic!r}.")
+        raise
     return WritePlan(
         topic=topic,
         role=role,
@@ -311,23 +298,3 @@ def plan_write(
         subject=subject_of(subjects, topic, role, lambda: record_name(settled.schema, settled.references)),
         is_given=exists and declared is not None,
     )
-
-
-def _settled(serializer: FramedSerializer, topic: str, role: Role) -> SettledSchema:
-    try:
-        return serializer.settle(topic, role)
-    except RegistryError as error:
-        error.add_note(f"No job was started, so nothing was written to the topic {topic!r}.")
-        raise
-
-
-def _schema_options(
-    schema: object, schema_id: int | None, version: int | Literal["latest"] | None, framing: Framing
-) -> str:
-    options = {
-        "schema=": schema is not None,
-        "schema_id=": schema_id is not None,
-        "version=": version is not None,
-        "schema_id_framing=": framing is not Framing.PREFIX_ID,
-    }
-    return ", ".join(name for name, is_given in options.items() if is_given)
