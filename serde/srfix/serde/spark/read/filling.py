@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final, TypeVar
 
 from srfix.serde.batches.rows import reason_of
@@ -284,8 +285,8 @@ def _is_fed(feed: Feed) -> bool:
 
 
 def _near(missing: list[str], schemas: list[PlannedSchema]) -> str:
-    fields = list(dict.fromkeys(name for planned in schemas for name in _fields(planned)))
-    by_name = {declared_name(name): name for name in reversed(fields)}
+    feeds = ((*planned.unused, *(feed.field for feed in planned.feeds)) for planned in schemas)
+    by_name = {declared_name(name): name for name in reversed([*dict.fromkeys(filter(None, chain(*feeds)))])}
     suggestions = [
         f"{by_name[near]!r} for {name}"
         for name in missing[:_SHOWN_COLUMNS]
@@ -294,29 +295,20 @@ def _near(missing: list[str], schemas: list[PlannedSchema]) -> str:
     return f" Did you mean {', '.join(suggestions)}?" if suggestions else ""
 
 
-def _fields(planned: PlannedSchema) -> Iterator[str]:
-    yield from planned.unused
-    yield from (feed.field for feed in planned.feeds if feed.field)
-
-
 def check_times(schemas: Iterable[PlannedSchema], topic: str) -> None:
     """If another schema can feed the column, only the rows of the first are bad, and the plan is not refused."""
     by_schema = [(planned, {feed.column: feed for feed in planned.feeds}) for planned in schemas]
     for planned, feeds in by_schema:
         for column, feed in feeds.items():
             if feed.other_time is not None and not any(_feeds_time(other, column) for _, other in by_schema):
+                # ksqlDB treats a number as a day, a time or an instant, and has no local times.
+                is_local = feed.other_time == ScalarType.TIMESTAMP_NTZ.value
+                hint = f" To read the number as ksqlDB does, use the case rule {CaseRule.KSQLDB.value!r}."
                 raise ColumnError(
                     f"The column {column} cannot be read from topic {topic!r}, schema id {planned.schema_id}: "
-                    f"{feed.refusal}{_by_ksqldb(feed.other_time)}"
+                    f"{feed.refusal}{'' if is_local else hint}"
                 )
     _check_numbers(by_schema, topic)
-
-
-def _by_ksqldb(column_type: str) -> str:
-    """ksqlDB treats a number as a day, a time or an instant, and has no local times."""
-    if column_type == ScalarType.TIMESTAMP_NTZ.value:
-        return ""
-    return f" To read the number as ksqlDB does, use the case rule {CaseRule.KSQLDB.value!r}."
 
 
 def _check_numbers(by_schema: Sequence[tuple[PlannedSchema, dict[str, Feed]]], topic: str) -> None:

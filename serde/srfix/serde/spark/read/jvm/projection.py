@@ -63,11 +63,7 @@ _VOID: Final = Schemas(writer="null", reader="null")
 
 
 def schemas(projection: Projection[AvroType]) -> Schemas:
-    """How bodies of a writer schema are read: as a root record with the columns in their order. A record around a bare
-    value has the same bytes as the value.
-
-    :param projection: the projection for which the deserializer makes a plan.
-    """
+    """As a root record with the columns in their order. A record around a bare value has the same bytes as the value."""
     root = projection.root
     analysis = analyse(root.writer.node)
     if analysis.is_recursive:
@@ -76,19 +72,16 @@ def schemas(projection: Projection[AvroType]) -> Schemas:
         raise Unrepresentable(
             "it has an array whose items take no bytes, so a few bytes would make Spark build millions of items"
         )
-    made = _Schemas()
-    own = _can_be_fields([column.name for column in projection.columns])
+    made, names = _Schemas(), [column.name for column in projection.columns]
+    # Not the columns' own names if Avro does not allow one, two differ only in case (for Spark they are equal), or one
+    # is srfix's.
+    own = are_distinct(names) and all(_AVRO_NAME.fullmatch(one) and not _OUR_NAME.fullmatch(one) for one in names)
     if not projection.is_wrapped:
         return made.bare(root, projection.columns[0].name, own=own)
     if root.writer.node.kind != "record":
         raise Unrepresentable(f"its root is a {describe(root.writer.node)}, not a record")
     assert isinstance(root.how, Fields)
     return made.record(root.how, level=0, own=own)
-
-
-def _can_be_fields(names: Sequence[str]) -> bool:
-    """Not if Avro does not allow a name, two differ only in case (for Spark they are equal), or one is srfix's."""
-    return are_distinct(names) and all(_AVRO_NAME.fullmatch(name) and not _OUR_NAME.fullmatch(name) for name in names)
 
 
 class _Schemas:
@@ -226,12 +219,7 @@ class _Schemas:
                 return self.record(value.how, level=level)
             case Items(items):
                 part = self._column(items, level=level + 1)
-                return Schemas(
-                    writer={"type": "array", "items": part.writer},
-                    reader={"type": "array", "items": part.reader},
-                    fix=None if part.fix is None else OfItems(items=part.fix),
-                    is_exact=part.is_exact,
-                )
+                return _many("array", "items", part, None if part.fix is None else OfItems(items=part.fix))
             case Entries():
                 return self._map(node, value.how, level=level)
             case Scalar():
@@ -255,12 +243,7 @@ class _Schemas:
         assert node.items is not None
         if map_entry_types(node) is None:
             part = self._column(entries.values, level=level + 1)
-            return Schemas(
-                writer={"type": "map", "values": part.writer},
-                reader={"type": "map", "values": part.reader},
-                fix=None if part.fix is None else OfValues(values=part.fix),
-                is_exact=part.is_exact,
-            )
+            return _many("map", "values", part, None if part.fix is None else OfValues(values=part.fix))
         parts = {
             "key": self._column(entries.keys, level=level + 2),
             "value": self._column(entries.values, level=level + 2),
@@ -306,6 +289,11 @@ class _Schemas:
         if self._names > _MAX_TYPES:
             raise Unrepresentable(f"it has more than {_MAX_TYPES:,} named types, references included")
         return f"t{self._names}"
+
+
+def _many(kind: str, word: str, part: Schemas, fix: Fix | None) -> Schemas:
+    writer, reader = ({"type": kind, word: type_} for type_ in (part.writer, part.reader))
+    return Schemas(writer=writer, reader=reader, fix=fix, is_exact=part.is_exact)
 
 
 def record(name: str, fields: Iterable[tuple[str, Json]]) -> Json:

@@ -14,7 +14,6 @@ so `from_avro` gives up. For such a record, the row is null, and not a struct of
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -36,6 +35,7 @@ MAX_SHAPES: Final = 30
 _SHOWN_IDS: Final = 5
 _CHOICES: Final = ("boolean", "int", "long", "float", "double", "null")
 _BEHIND: Final = {name: _CHOICES[skipped:] for skipped, name in enumerate("abcd")}
+_FRAMING: Final = ("f", {"type": "fixed", "name": "f", "size": PREFIX_ID_SIZE})
 ROW: Final = "row"
 """The field that holds the row in the record that Spark reads."""
 AFTER: Final = bytes(2 * (len(choices) - 1) for choices in _BEHIND.values())
@@ -123,16 +123,19 @@ class JvmRead:
 
 
 def jvm_read(plan: ReadDecisions) -> JvmRead:
-    """How Spark's own Avro reads a plan's schemas: it gives the same rows as `plan.deserializer()`. Made once for a
-    plan.
+    """How Spark's own Avro gives the same rows as `plan.deserializer()`. Made once for a plan.
 
-    If there are more than `MAX_SHAPES` shapes, those with the most schemas are read, later ones before earlier ones;
-    `left` are the ids of the others.
-    """
+    Of more than `MAX_SHAPES` shapes, those with the most schemas are read, later ones before earlier ones."""
     made = plan.kept.get(lambda: _made(plan), "jvm")
     if isinstance(made, JvmRead):
         return made
-    raise _refused(made)
+    raise EngineRefusedError(
+        "The jvm engine cannot read this plan exactly as the deserializer does:\n"
+        + "\n".join(f"- {reason}" for reason in made)
+        + "\n"
+        + arrow_or("Declare other column types.", advice="Use the arrow engine, or declare other column types."),
+        reasons=made,
+    )
 
 
 def _made(plan: ReadDecisions) -> JvmRead | tuple[str, ...]:
@@ -160,7 +163,9 @@ def _made(plan: ReadDecisions) -> JvmRead | tuple[str, ...]:
             assert reason is not None
             verdicts.setdefault((reason, str(outcome), False), []).append(schema.schema_id)
         else:
-            shape = _text(_writer(outcome)), _text(_reader(outcome)), outcome.fix, outcome.is_exact
+            writer = _text(_FRAMING, (ROW, outcome.writer), *_BEHIND.items())
+            reader = _text((ROW, outcome.reader), *((name, choices[-1:]) for name, choices in _BEHIND.items()))
+            shape = writer, reader, outcome.fix, outcome.is_exact
             shapes.setdefault(shape, []).append(schema.schema_id)
     if reasons:
         return tuple(reasons)
@@ -184,17 +189,6 @@ def _made(plan: ReadDecisions) -> JvmRead | tuple[str, ...]:
     )
 
 
-def _refused(reasons: Iterable[str]) -> EngineRefusedError:
-    listed = tuple(reasons)
-    return EngineRefusedError(
-        "The jvm engine cannot read this plan exactly as the deserializer does:\n"
-        + "\n".join(f"- {reason}" for reason in listed)
-        + "\n"
-        + arrow_or("Declare other column types.", advice="Use the arrow engine, or declare other column types."),
-        reasons=listed,
-    )
-
-
 def _planned(plan: ReadDecisions, planned: PlannedSchema) -> Schemas | SrfixError:
     if planned.problem is not None:
         return planned.problem
@@ -211,17 +205,8 @@ def _planned(plan: ReadDecisions, planned: PlannedSchema) -> Schemas | SrfixErro
         return error
 
 
-def _writer(row: Schemas) -> Json:
-    framing = {"type": "fixed", "name": "f", "size": PREFIX_ID_SIZE}
-    return record("r", [("f", framing), (ROW, row.writer), *_BEHIND.items()])
-
-
-def _reader(row: Schemas) -> Json:
-    return record("r", [(ROW, row.reader), *((name, choices[-1:]) for name, choices in _BEHIND.items())])
-
-
-def _text(schema: Json) -> str:
-    return json.dumps(schema, separators=(",", ":"))
+def _text(*fields: tuple[str, Json]) -> str:
+    return json.dumps(record("r", fields), separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
