@@ -167,7 +167,7 @@ class _Writer:
             writer.value,
             frame_type,
             sql,
-            lambda *why: self._error(f"{path} {why[0]}", *why[1:]),
+            lambda why, more: self._error(f"{path} {why}", more),
             cut_times=self._plan.cut_times,
         )
         return self._made(piece, path)

@@ -18,8 +18,9 @@ No engine takes any other pair.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 from srfix.serde.connect.columns import NO_PRECISION
 from srfix.serde.formats.avro import AvroNode, AvroType, describe
@@ -84,18 +85,20 @@ _TIMES: Final = {
 }
 
 
-class Failing(Protocol):
-    def __call__(self, why: str, /, *more: str) -> str:
-        """`more` is the text after the message, in Spark's SQL."""
+Failing: TypeAlias = Callable[[str, str], str]
+"""Makes the SQL that fails the job: from a message, and the text after it, in Spark's SQL."""
 
 
 def scalar(
     node: AvroNode, frame_type: FrameType, sql: str, failing: Failing, *, cut_times: bool = False
 ) -> Piece | JvmRefusal:
-    word = word_of(frame_type)
+    word, kind, logical = word_of(frame_type), node.kind, node.logical
     if word == "void":
-        return _void(node)
-    kind, logical = node.kind, node.logical
+        # The type of a null does not matter, because it has no bytes.
+        if kind == "fixed":
+            return Piece(schema="bytes", sql="CAST(NULL AS BINARY)")
+        own = _OWN.get(kind, "integer")
+        return Piece(schema="int" if own == "integer" else kind, sql=f"CAST(NULL AS {ddl(own)})")
     if (kind, logical) in _TIMES:
         spark_type, function = _TIMES[kind, str(logical)]
         if word != spark_type:
@@ -113,17 +116,13 @@ def scalar(
         return _local(node, frame_type, sql, failing, cut_times=cut_times)
     if logical == "decimal" and kind in ("bytes", "fixed"):
         return _decimal(node, frame_type, sql)
-    if kind == "enum":
-        return _enum(node, sql, failing) if word == "string" else _never(node, frame_type)
-    if kind == "fixed":
-        return _fixed(node, sql, failing) if word == "binary" else _never(node, frame_type)
+    if (kind, word) == ("enum", "string"):
+        return _enum(node, sql, failing)
+    if (kind, word) == ("fixed", "binary"):
+        return _fixed(node, sql, failing)
     if word in _EXACT.get(kind, ()):
-        spark_type = _OWN[kind]
-        return Piece(
-            schema=kind,
-            sql=sql if word == spark_type else f"CAST({sql} AS {ddl(spark_type)})",
-            is_as_it_is=word == spark_type,
-        )
+        own = _OWN[kind]
+        return Piece(schema=kind, sql=sql if word == own else f"CAST({sql} AS {ddl(own)})", is_as_it_is=word == own)
     if word in _SOMETIMES.get(kind, ()):
         return JvmRefusal(why=f"is {ddl(frame_type)}, but not every such value fits {describe(node)}")
     return _never(node, frame_type)
@@ -161,14 +160,6 @@ def missing(field: WriteField[AvroType]) -> Piece | JvmRefusal:
 
 def _never(node: AvroNode, frame_type: FrameType) -> JvmRefusal:
     return JvmRefusal(why=f"is {ddl(frame_type)}, which cannot be written as {describe(node)}", is_final=True)
-
-
-def _void(node: AvroNode) -> Piece:
-    # The type of a null does not matter, because it has no bytes.
-    if node.kind == "fixed":
-        return Piece(schema="bytes", sql="CAST(NULL AS BINARY)")
-    spark_type = _OWN.get(node.kind, "integer")
-    return Piece(schema="int" if spark_type == "integer" else node.kind, sql=f"CAST(NULL AS {ddl(spark_type)})")
 
 
 def _decimal(node: AvroNode, frame_type: FrameType, sql: str) -> Piece | JvmRefusal:
