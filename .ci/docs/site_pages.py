@@ -142,7 +142,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Registry": ("serde.registry", "serde.properties", "serde.schemas", "serde.compatibility"),
     "Reading": ("serde.spark.read", "serde.spark.reading", "serde.arrow.decode"),
     "Writing": ("serde.spark.write", "serde.spark.writing", "serde.arrow.encode"),
-    "Session and jobs": ("serde.spark.session", "serde.spark.releases", "serde.spark.progress", "serde.spark.watching"),
+    "Session and jobs": ("serde.spark.session", "serde.spark.releases", "serde.spark.progress"),
     "Engines, types and more": ("serde", "serde.spark.read.jvm"),
     "Errors": ("serde.errors", "serde.spark.errors", "serde.schemas.errors", "recovery.errors"),
 }

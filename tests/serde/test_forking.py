@@ -49,7 +49,7 @@ BARE = {
 }  # fmt: skip
 """Calls that make what a forked child cannot use."""
 ON_THE_DRIVER = {
-    ("serde/srfix/serde/spark/watching.py", "watch_jobs"),
+    ("serde/srfix/serde/spark/session.py", "watch_jobs"),
     ("serde/srfix/serde/spark/read/plan_registry.py", "PlanLookups"),
     ("recovery/srfix/recovery/census/processes.py", "ProcessCensus"),
 }

@@ -26,8 +26,8 @@ from pyspark.sql.types import (
 from srfix.serde import BadRow, EngineRefusedError, Reason, SerdeContext, deserialize_many
 from srfix.serde.interface import Value
 from srfix.serde.spark import ReadPlan
-from srfix.serde.spark._pyspark.columns import judged_payloads
 from srfix.serde.spark._pyspark.engines import Decoding, arrow_decoded, arrow_fallback, decoded_type
+from srfix.serde.spark._pyspark.frames import judged_payloads
 from srfix.serde.spark.avro_limits import unending
 from srfix.serde.spark.read.jvm.read import JvmRead, jvm_read
 from srfix.serde.spark.releases import lacks_arrow

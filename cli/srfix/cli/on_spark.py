@@ -77,7 +77,7 @@ class SessionOfCommand:
 
     def watched(self) -> AbstractContextManager[None]:
         """Prints the progress of jobs within the block."""
-        from srfix.serde.spark.watching import watch_jobs
+        from srfix.serde.spark.session import watch_jobs
 
         return watch_jobs(self.session(), self._tell, every_s=_SAY_EVERY_S)
 

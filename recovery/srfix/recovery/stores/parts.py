@@ -170,7 +170,7 @@ def _answer(shipment: Shipment, number: int) -> Answer:
 
 
 def _pieces(number: int, answer: bytes) -> Batches:
-    from srfix.serde.arrow.pyarrow_or_error import pyarrow
+    from srfix.serde.arrow.types import pyarrow
 
     pa = pyarrow()
     for piece, start in enumerate(range(0, len(answer), _PIECE_BYTES)):

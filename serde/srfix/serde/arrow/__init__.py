@@ -4,9 +4,16 @@ call."""
 from srfix.serde.arrow.decode import BatchEngine, to_arrow
 from srfix.serde.arrow.encode import EncodeEngine, EncodeKernelWise, EncodeRowWise, from_arrow
 from srfix.serde.arrow.kernel_wise import KernelWise
-from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
 from srfix.serde.arrow.row_wise import RowWise
-from srfix.serde.arrow.types import ReasonFields, arrow_schema, arrow_type, columns_from_arrow, reason_fields
+from srfix.serde.arrow.types import (
+    ReasonFields,
+    arrow_schema,
+    arrow_type,
+    columns_from_arrow,
+    pyarrow,
+    pyarrow_compute,
+    reason_fields,
+)
 from srfix.serde.arrow.value_wise import ValueWise
 from srfix.serde.engine import EncodedBatch
 

@@ -15,9 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from srfix.serde.arrow.kernel_wise import KernelWise
-from srfix.serde.arrow.pyarrow_or_error import one_array, pyarrow, pyarrow_compute
 from srfix.serde.arrow.row_wise import vouched_columns
-from srfix.serde.arrow.types import arrow_schema
+from srfix.serde.arrow.types import arrow_schema, one_array, pyarrow, pyarrow_compute
 from srfix.serde.batches.rows import error_at, usable_contexts, usable_payloads
 from srfix.serde.column_sources.given import GivenColumns, given_columns
 from srfix.serde.columns.half import half_of

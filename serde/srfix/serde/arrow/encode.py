@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, overload
 
-from srfix.serde.arrow.pyarrow_or_error import one_array, pyarrow, pyarrow_compute
+from srfix.serde.arrow.types import one_array, pyarrow, pyarrow_compute
 from srfix.serde.arrow.values import Read, TimeUnit, struct_reader
 from srfix.serde.batches.rows import (
     ROWS_AT_A_TIME,

@@ -10,8 +10,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from uuid import UUID
 
-from srfix.serde.arrow.pyarrow_or_error import pyarrow
 from srfix.serde.arrow.row_wise import RowWise, payload_at, with_odd_rows
+from srfix.serde.arrow.types import pyarrow
 from srfix.serde.batches.rows import reason_of, without_frames
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.columns.types import Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct, nesting

@@ -13,8 +13,7 @@ from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Final, cast
 
-from srfix.serde.arrow.pyarrow_or_error import one_array, pyarrow
-from srfix.serde.arrow.types import arrow_schema
+from srfix.serde.arrow.types import arrow_schema, one_array, pyarrow
 from srfix.serde.batches.rows import chunks_of_rows, reason_of
 from srfix.serde.columns.types import (
     PYTHON_TYPES,

@@ -1,4 +1,4 @@
-"""Columns as an Arrow schema, and back.
+"""pyarrow, which is an extra and takes half a second to load; columns as an Arrow schema, and back.
 
 | column | Arrow type that is written | Arrow types that are also read |
 |---|---|---|
@@ -23,11 +23,12 @@ value types. Spark knows every written type except `decimal256`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Final, assert_never
 
-from srfix.serde.arrow.pyarrow_or_error import pyarrow
 from srfix.serde.casing import is_same
 from srfix.serde.column_sources.given import GivenColumns, given_columns
 from srfix.serde.columns.types import (
@@ -42,11 +43,52 @@ from srfix.serde.columns.types import (
     columns_of_one_half,
     usable_columns,
 )
-from srfix.serde.errors import ColumnError
+from srfix.serde.errors import ColumnError, UsageError
 from srfix.serde.interface import OnError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+def pyarrow() -> ModuleType:
+    """The module.
+
+    :raises UsageError: if it is not installed.
+    """
+    return _loaded("pyarrow")
+
+
+def pyarrow_compute() -> ModuleType:
+    """pyarrow's compute functions.
+
+    :raises UsageError: if it is not installed.
+    """
+    return _loaded("pyarrow.compute")
+
+
+def _loaded(name: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise UsageError(
+            f"Arrow batches need pyarrow, which cannot be imported ({error}). Install the extra: srfix[arrow]."
+        ) from error
+
+
+def one_array(parts: Sequence[pa.Array], what: str) -> pa.Array:
+    arrow = pyarrow()
+    problem: Exception | None = None
+    array: object = None
+    try:
+        array = parts[0] if len(parts) == 1 else arrow.concat_arrays(parts)
+    except (arrow.ArrowInvalid, TypeError) as error:
+        problem = error
+    if not isinstance(array, arrow.Array):
+        raise UsageError(
+            f"In this batch {what} would have more than the 2 GiB that one Arrow array can hold. Make batches smaller."
+        ) from problem
+    return array
+
 
 _DECIMAL128_DIGITS: Final = 38
 _DECIMAL256_DIGITS: Final = 76

@@ -7,8 +7,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
 
-from srfix.serde.arrow.pyarrow_or_error import one_array, pyarrow, pyarrow_compute
 from srfix.serde.arrow.row_wise import REFUSED, RowWise, with_odd_rows
+from srfix.serde.arrow.types import one_array, pyarrow, pyarrow_compute
 from srfix.serde.batches.rows import payloads_from, reason_of
 from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.columns.types import Columns

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
-from srfix.serde.arrow.types import LISTS, is_any
+from srfix.serde.arrow.types import LISTS, is_any, pyarrow, pyarrow_compute
 from srfix.serde.errors import ColumnError
 from srfix.serde.formats.rows.value_check import Misfit
 

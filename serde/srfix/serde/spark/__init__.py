@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from srfix.serde.spark.releases import packages as packages
     from srfix.serde.spark.session import check_session as check_session
     from srfix.serde.spark.session import start_session as start_session
-    from srfix.serde.spark.watching import watch_jobs as watch_jobs
-    from srfix.serde.spark.watching import watch_streams as watch_streams
+    from srfix.serde.spark.session import watch_jobs as watch_jobs
+    from srfix.serde.spark.session import watch_streams as watch_streams
     from srfix.serde.spark.write.plan import WritePlan as WritePlan
     from srfix.serde.spark.write.plan import plan_write as plan_write
     from srfix.serde.spark.writing import to_registry as to_registry
@@ -69,8 +69,7 @@ else:
             "read.plan": ["NEWEST", "ReadPlan", "plan_read"],
             "reading": ["bad_rows", "from_registry", "good_rows", "read_stream", "read_topic", "replay"],
             "releases": ["Packages", "packages"],
-            "session": ["check_session", "start_session"],
-            "watching": ["watch_jobs", "watch_streams"],
+            "session": ["check_session", "start_session", "watch_jobs", "watch_streams"],
             "write.plan": ["WritePlan", "plan_write"],
             "writing": ["to_registry", "write_stream", "write_topic"],
         },

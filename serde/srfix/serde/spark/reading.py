@@ -148,7 +148,7 @@ def from_registry(
         plan = plan_given(
             second, "A Column takes one plan. Several plans read a frame: df.transform(from_registry(plans))."
         )
-        from srfix.serde.spark._pyspark.columns import decoded_column
+        from srfix.serde.spark._pyspark.frames import decoded_column
 
         chosen = partial(choose, unknown_ids=unknown_ids or "resolve")
         return decoded_column(cast("str | Column", first), plan, headers=headers, on_error=on_error, choose=chosen)

@@ -1,7 +1,5 @@
-"""Starts a Spark session with everything that srfix needs, or says what is missing.
-
-The command line starts its session with `start_session`; `check_session` checks a running session.
-"""
+"""Starts a Spark session with everything that srfix needs, or says what is missing; calls a function with the progress
+of its streams and long jobs (`to_stderr` writes a line for each report)."""
 
 from __future__ import annotations
 
@@ -9,8 +7,10 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -18,11 +18,13 @@ from srfix.serde.bounds import CONNECT_SECONDS
 from srfix.serde.errors import JarMissingError, SparkError, UsageError
 from srfix.serde.printable import foreign
 from srfix.serde.spark.avro_limits import with_avro_limits
+from srfix.serde.spark.progress import JobProgress, StreamProgress, stream_progress_of
 from srfix.serde.spark.releases import missing_jar, takes_jars_later, without_jars
 from srfix.serde.spark.releases import packages as packages_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
 
 _WORKERS_PYTHON: Final = "PYSPARK_PYTHON"
 _JAR_OPTIONS: Final = frozenset({"spark.jars", "spark.jars.packages"})
@@ -237,3 +239,50 @@ def _parts(coordinate: str) -> tuple[str, str, str]:
     if len(parts) != 3 or not all(parts) or "'" in coordinate:
         raise SparkError(f"{coordinate!r} is not a Maven coordinate. Write group:artifact:version.")
     return parts[0], parts[1], parts[2]
+
+
+_LEAST_EVERY_S: Final = 0.1
+
+
+@contextmanager
+def watch_streams(spark: SparkSession, say: Callable[[StreamProgress], None]) -> Iterator[None]:
+    """Calls `say` for every micro-batch of the session's queries, classic or Connect, from a thread of Spark."""
+    from srfix.serde.spark._pyspark.sessions import ProgressListener
+
+    listener = ProgressListener(lambda text: say(stream_progress_of(text)))
+    spark.streams.addListener(listener)
+    try:
+        yield
+    finally:
+        spark.streams.removeListener(listener)
+
+
+@contextmanager
+def watch_jobs(spark: SparkSession, say: Callable[[JobProgress], None], *, every_s: float = 1.0) -> Iterator[None]:
+    """Calls `say` while jobs run, from its own thread, whenever their tasks have advanced. On Spark Connect tasks are
+    not visible, so it calls nothing.
+
+    :param every_s: seconds between two checks, at least 0.1.
+    """
+    from srfix.serde.spark._pyspark.sessions import job_progress
+
+    stop = Event()
+
+    def look() -> None:
+        last: JobProgress | None = None
+        while not stop.wait(max(every_s, _LEAST_EVERY_S)):
+            progress = job_progress(spark)
+            if progress is not None and progress.jobs and progress != last:
+                say(progress)
+            last = progress
+
+    thread: Thread | None = None
+    if job_progress(spark) is not None:
+        thread = Thread(target=look, name="srfix-progress", daemon=True)
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        if thread is not None:
+            thread.join()

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from srfix.serde.arrow.pyarrow_or_error import pyarrow
+from srfix.serde.arrow.types import pyarrow
 from srfix.serde.errors import DataLossError, UsageError
 from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
 from srfix.serde.spark.source.log import kafka_config

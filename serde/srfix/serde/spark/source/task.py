@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
+from srfix.serde.arrow.types import pyarrow, pyarrow_compute
 from srfix.serde.errors import BadRowError, Reason
 from srfix.serde.spark.errors import BAD_ROW_END
 from srfix.serde.spark.interface import OnBadRow

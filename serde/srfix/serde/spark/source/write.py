@@ -11,8 +11,7 @@ from dataclasses import astuple, dataclass, field
 from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Any, Final
 
-from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
-from srfix.serde.arrow.types import reason_fields
+from srfix.serde.arrow.types import pyarrow, pyarrow_compute, reason_fields
 from srfix.serde.column_sources.from_spark import columns_from_spark
 from srfix.serde.column_sources.given import given_columns
 from srfix.serde.errors import ClusterError, EncodeError, Reason, UsageError

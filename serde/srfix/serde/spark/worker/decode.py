@@ -21,8 +21,7 @@ from uuid import UUID
 
 from srfix.serde.arrow.decode import BatchEngine, arrow_text
 from srfix.serde.arrow.kernel_wise import KernelWise
-from srfix.serde.arrow.pyarrow_or_error import pyarrow
-from srfix.serde.arrow.types import arrow_schema
+from srfix.serde.arrow.types import arrow_schema, pyarrow
 from srfix.serde.arrow.value_wise import ValueWise
 from srfix.serde.batches.rows import deserialize_many, without_frames
 from srfix.serde.bounds import bound_payloads

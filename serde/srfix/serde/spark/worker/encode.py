@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from srfix.serde.arrow.decode import arrow_text
 from srfix.serde.arrow.encode import from_arrow
-from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
+from srfix.serde.arrow.types import pyarrow, pyarrow_compute
 from srfix.serde.spark.write.plan import WritePlan
 from srfix.serde.subjects.names import Role
 
