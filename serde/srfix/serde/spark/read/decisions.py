@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from srfix.serde.bounds import PayloadBounds, payload_bounds
@@ -107,21 +107,13 @@ def _name(kind: object) -> str:
     return f"{getattr(kind, '__module__', '')}.{getattr(kind, '__qualname__', '')}"
 
 
-_T = TypeVar("_T")
-
-
 class Kept:
-    """Results by name. They are not pickled, so that a pickled plan stays small."""
+    """The jvm engine's result, once it was asked for. It is not pickled, so that a pickled plan stays small."""
 
-    __slots__ = ("_made",)
+    __slots__ = ("made",)
 
     def __init__(self) -> None:
-        self._made: dict[object, object] = {}
-
-    def get(self, make: Callable[[], _T], name: str) -> _T:
-        if name not in self._made:
-            self._made[name] = make()
-        return cast("_T", self._made[name])
+        self.made: object = None
 
     def __reduce__(self) -> tuple[type[Kept], tuple[()]]:
         return Kept, ()

@@ -130,8 +130,8 @@ def topics_asked(
     all_plans = topic_plans([plans] if isinstance(plans, ReadPlan) else plans)
     only = plans if isinstance(plans, ReadPlan) else None
     if subscribe_pattern is not None:
-        if only is not None and not _is_of_any_topic(only):
-            raise _of_one_topic(only, "subscribe_pattern")
+        if only is not None:
+            _require_any_topic(only, "subscribe_pattern")
         if not isinstance(subscribe_pattern, str):
             raise UsageError(f"subscribe_pattern= is a string, not {type(subscribe_pattern).__name__}.")
         if not subscribe_pattern:
@@ -147,8 +147,7 @@ def topics_asked(
                 f"assign= names the topic {lacking[0]!r}, which has no plan; there are plans for {all_plans.name}. Letter case "
                 "counts."
             )
-        if not _is_of_any_topic(only):
-            raise _of_one_topic(only, "assign")
+        _require_any_topic(only, "assign")
     elif idle := [topic for topic in all_plans.by_topic if topic not in partitions]:
         raise UsageError(f"assign= does not name the topic {idle[0]!r}, which has a plan. Leave the plan out.")
     if not partitions:
@@ -185,17 +184,13 @@ def _partitions(assign: Assignment) -> dict[str, list[int]]:
     return by_topic
 
 
-def _is_of_any_topic(plan: ReadPlan) -> bool:
-    """Whether the plan asks no subject that is named after the topic."""
-    return plan.policy is None or isinstance(plan.policy, ById)
-
-
-def _of_one_topic(plan: ReadPlan, parameter: str) -> UsageError:
-    return UsageError(
-        f"{parameter}= may give rows of any topic, but this plan asks subjects of the topic {plan.topic!r} "
-        f"({type(plan.policy).__name__}). Give a plan for each topic, {{topic: plan}}, or one plan with the policy ById, "
-        "which looks up ids without a subject."
-    )
+def _require_any_topic(plan: ReadPlan, parameter: str) -> None:
+    if plan.policy is not None and not isinstance(plan.policy, ById):
+        raise UsageError(
+            f"{parameter}= may give rows of any topic, but this plan asks subjects of the topic {plan.topic!r} "
+            f"({type(plan.policy).__name__}). Give a plan for each topic, {{topic: plan}}, or one plan with the policy "
+            "ById, which looks up ids without a subject."
+        )
 
 
 def _together(by_topic: Mapping[str, ReadPlan]) -> Columns:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+from itertools import chain
 from typing import Final
 
 from srfix.serde.casing import CaseRule, match_fields
@@ -118,7 +119,9 @@ _SINK: Final = ("key", "value", "topic", "partition", "headers")
 """The columns that Spark's Kafka sink uses."""
 _SOURCE: Final = (*_SINK, "offset", "timestamp", "timestampType")
 """The columns of Spark's Kafka source."""
-_PLACES: Final = (("topic", " from topic ", "string"), ("partition", ", partition ", ""), ("offset", ", offset ", ""))
+_ABOUTS: Final = frozenset(chain(*(astuple(reason_columns(role)) for role in Role)))
+"""The columns about tombstones and bad rows, which are never part of a row."""
+_PLACES: Final = {"topic": " from topic ", "partition": ", partition ", "offset": ", offset "}
 _SHOWN_KEYS: Final = ("string", "byte", "short", "integer", "long")
 
 
@@ -163,25 +166,16 @@ def frame_row(plan: WriteDecisions, schema: SparkSchema, from_: str | Sequence[s
 
 
 def _guessed(plan: WriteDecisions, frame: tuple[FrameField, ...]) -> tuple[FrameField, ...]:
-    abouts = _abouts()
-    fields = tuple(field for field in frame if field.name not in (*_SOURCE, *abouts))
-    if len(fields) + sum(field.name in abouts for field in frame) < len(frame):
-        kafka_names = [field.name for field in frame if field.name in _SOURCE]
-        taken = match_fields(_names(plan), kafka_names, plan.case_rule, where="the frame")
-        if taken:
-            raise UsageError(
-                f"It is not clear whether {', '.join(map(repr, sorted(taken.values())))} of the frame is Kafka's or a part "
-                "of the row. Name the columns that make the row: from_=[…]."
-            )
+    fields = tuple(field for field in frame if field.name not in (*_SOURCE, *_ABOUTS))
+    kafka_names = [field.name for field in frame if field.name in _SOURCE]
+    if kafka_names and (taken := match_fields(_names(plan), kafka_names, plan.case_rule, where="the frame")):
+        raise UsageError(
+            f"It is not clear whether {', '.join(map(repr, sorted(taken.values())))} of the frame is Kafka's or a part "
+            "of the row. Name the columns that make the row: from_=[…]."
+        )
     if not fields:
         raise UsageError("The frame has no columns but Kafka's. Name the columns that make the row: from_=[…].")
     return fields
-
-
-def _abouts() -> frozenset[str]:
-    """They are never part of a row."""
-    every = (reason_columns(role) for role in Role)
-    return frozenset(name for one in every for name in (one.tombstone, one.reason, one.message, one.payload))
 
 
 def _names(plan: WriteDecisions) -> Sequence[str]:
@@ -224,7 +218,7 @@ def _row(
         is_null=is_null,
         is_marked=f"({' OR '.join(marks)})" if marks else None,
         reason=names.reason if names.reason in types else None,
-        place=_place(frame, plan.role),
+        place=_place(types, plan.role),
     )
 
 
@@ -244,20 +238,16 @@ def _check(plan: WriteDecisions, fields: tuple[FrameField, ...]) -> None:
         )
 
 
-def _place(frame: tuple[FrameField, ...], role: Role) -> str:
-    parts = ["''"]
-    for field in frame:
-        if field.name == "key" and role is Role.VALUE:
-            if word_of(field.type) in _SHOWN_KEYS:
-                parts.append("coalesce(concat(', key ', CAST(`key` AS STRING)), '')")
-            elif word_of(field.type) == "binary":
-                # The value is not quoted, because before Spark 4.1 two quotes within a literal are lost.
-                front, behind = sql_text(", key X'"), sql_text("'")
-                parts.append(f"coalesce(concat({front}, hex(`key`), {behind}), '')")
-    for name, before, _ in _PLACES:
-        if any(field.name == name for field in frame):
-            parts.append(f"coalesce(concat('{before}', CAST({quoted(name)} AS STRING)), '')")
-    return parts[0] if len(parts) == 1 else f"concat({', '.join(parts[1:])})"
+def _place(types: Mapping[str, str], role: Role) -> str:
+    parts, key = [], types.get("key") if role is Role.VALUE else None
+    if key in _SHOWN_KEYS:
+        parts.append("concat(', key ', CAST(`key` AS STRING))")
+    elif key == "binary":
+        # The value is not quoted, because before Spark 4.1 two quotes within a literal are lost.
+        parts.append(f"""concat({sql_text(", key X'")}, hex(`key`), {sql_text("'")})""")
+    parts += [f"concat('{words}', CAST({quoted(name)} AS STRING))" for name, words in _PLACES.items() if name in types]
+    known = ", ".join(f"coalesce({part}, '')" for part in parts)
+    return f"concat({known})" if known else "''"
 
 
 def bad_row_words(plan: WriteDecisions, place: str) -> tuple[str, str]:

@@ -126,9 +126,10 @@ def jvm_read(plan: ReadDecisions) -> JvmRead:
     """How Spark's own Avro gives the same rows as `plan.deserializer()`. Made once for a plan.
 
     Of more than `MAX_SHAPES` shapes, those with the most schemas are read, later ones before earlier ones."""
-    made = plan.kept.get(lambda: _made(plan), "jvm")
+    made = plan.kept.made = plan.kept.made or _made(plan)
     if isinstance(made, JvmRead):
         return made
+    assert isinstance(made, tuple)
     raise EngineRefusedError(
         "The jvm engine cannot read this plan exactly as the deserializer does:\n"
         + "\n".join(f"- {reason}" for reason in made)
