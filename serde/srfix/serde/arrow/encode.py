@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 Rows: TypeAlias = "pa.RecordBatch | pa.StructArray"
-"""Rows: a batch, or an array of structs, some of which may be null."""
+"""Some of an array's structs may be null."""
 Tombstones: TypeAlias = "pa.BooleanArray | Sequence[bool]"
 """For each row, whether it is a tombstone. Its values then do not matter."""
 

@@ -85,8 +85,8 @@ class KernelWise:
                 )
                 continue
             other = payload_at(payloads, position) if refused else None
-            identity = identity_of(other) if other and reason == "otherwise" else None
-            key = identity.bytes if isinstance(identity, UUID) else identity
+            named = identity_of(other) if other and reason == "otherwise" else None
+            key = named.bytes if isinstance(named, UUID) else named
             error = None if key is None else refused.get(key)
             why = None if error is None else reason_of(error)
             if error is None or why is None:
@@ -196,14 +196,11 @@ _SHORT: Final = 1_000
 
 
 class FaultyRow(BadRow):
-    """A row whose bytes are not a value of their schema, with the kernel's message."""
-
     __slots__ = ("_error", "_fault")
     _fault: tuple[type[DecodeError], str, Context, str]
     """The error's class and message, the payload's context, and the beginning of the error's sentence."""
 
     def __init__(self, position: int, kind: str, words: str, payload: bytes, ctx: Context, *, about: str) -> None:
-        """`kind` is the kernel's word for the reason; `about` is the beginning of the error's sentence."""
         error, reason = _KINDS[kind]
         # Separate fields would cost as much time as reading the row.
         put = object.__setattr__

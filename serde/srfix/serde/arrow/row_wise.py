@@ -41,7 +41,6 @@ _BOUNDS: Final = {ScalarType.INTEGER: INT_MAX + 1, ScalarType.BIGINT: LONG_MAX +
 
 
 def misfits(columns: Columns, row: object, path: str = "") -> Iterator[DecodeError]:
-    """The values of a row that do not fit its columns, each with its path."""
     if not isinstance(row, dict):
         yield _wrong_type(Struct(columns), row, path)
         return
@@ -58,7 +57,7 @@ def misfits(columns: Columns, row: object, path: str = "") -> Iterator[DecodeErr
 
 
 def row_error(errors: Sequence[DecodeError]) -> DecodeError:
-    """One error for a row. It has the class of the row's first error, and names all of them."""
+    """It has the class of the row's first error, and names all of them."""
     first = errors[0]
     sentences = "; ".join(str(error) for error in errors[:_SHOWN_FIELDS])
     more = f"; and {len(errors) - _SHOWN_FIELDS} more" if len(errors) > _SHOWN_FIELDS else ""

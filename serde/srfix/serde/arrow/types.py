@@ -221,6 +221,6 @@ _TESTS: Final[dict[ScalarType, tuple[str, ...]]] = {
 
 
 def is_any(type_: pa.DataType, tests: Iterable[str]) -> bool:
-    """The tests are names in `pyarrow.types`; older versions of pyarrow lack the newest ones."""
+    """By names in `pyarrow.types`, of which older versions of pyarrow lack the newest."""
     types = pyarrow().types
     return any(hasattr(types, test) and getattr(types, test)(type_) for test in tests)

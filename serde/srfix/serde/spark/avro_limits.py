@@ -36,7 +36,6 @@ LIMITS: Final[Mapping[str, int]] = {
     _STRING: bounds.AVRO_JVM_TEXT_BYTES,
     _BYTES: bounds.AVRO_JVM_TEXT_BYTES,
 }
-"""Java's system property → the value that `start_session` sets."""
 _TIMES: Final = 10
 """A cluster's own limit may be larger by this factor. With a larger limit, a JVM of a few gigabytes still crashes."""
 
@@ -120,7 +119,7 @@ def unending(spark: SparkSession, read: JvmRead) -> str | None:
 
 
 def _items(schema: object, named: dict[str, object]) -> int:
-    """The number of arrays and maps in an Avro schema (as JSON); named types count at each use."""
+    """Named types count at each use."""
     match schema:
         case str():
             # Without the type itself, so that a recursive type is counted once.

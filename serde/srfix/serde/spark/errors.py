@@ -222,7 +222,6 @@ def clear_errors() -> Iterator[None]:
 
 
 def _no_source() -> SparkError:
-    """Why Spark does not know `format("srfix")`."""
     if (lacking := lacks_source()) is not None:
         return EngineRefusedError(
             f"{lacking}. Read with srfix.serde.spark.read_topic and write with write_topic, which use Spark's jars "

@@ -50,7 +50,6 @@ def word_of(type_: FrameType) -> str:
 
 
 def ddl(type_: FrameType) -> str:
-    """The type in Spark's SQL."""
     if isinstance(type_, str):
         return _SQL_WORDS.get(type_, type_)
     match type_["type"]:
@@ -74,7 +73,6 @@ _SQL_WORDS: Final = {"long": "bigint", "integer": "int", "short": "smallint", "b
 
 
 def quoted(name: str) -> str:
-    """A name as an identifier of Spark's SQL."""
     return f"`{name.replace('`', '``')}`"
 
 

@@ -118,7 +118,7 @@ def to_stderr(progress: StreamProgress | JobProgress) -> None:
 
 
 def stream_progress_of(text: str) -> StreamProgress:
-    """The progress from the JSON of Spark's `StreamingQueryProgress` (its `.json`)."""
+    """From the JSON of Spark's `StreamingQueryProgress` (its `.json`)."""
     document = json.loads(text)
     lags = [_lag(source.get("endOffset"), source.get("latestOffset")) for source in document.get("sources", ())]
     known_lags = [lag for lag in lags if lag is not None]

@@ -176,7 +176,6 @@ def from_registry(
 
 
 def _plan_of_subject(subject: str, registry: PlanRegistry | AnyClient | None) -> ReadPlan:
-    """The plan for a subject that is named after its topic, with the columns of its newest schema."""
     parts = split_subject(split_context(subject)[1])
     if parts is None:
         raise UsageError(

@@ -27,7 +27,6 @@ class Abilities:
     arrow: bool
     """Alone or beside the jvm engine: later schemas, JSON, JSON_SR, KAFKA, rows in quarantine on writing."""
     source: bool
-    """`format("srfix")`, for reading and writing."""
     source_stream_writer: bool
     """`format("srfix")` also writes streams; without this, `foreachBatch` writes each micro-batch."""
 
@@ -121,7 +120,6 @@ class JarVersions:
     kafka_clients: str = "3.9.2"
     commons_pool2: str = "2.13.1"
     scala: str = "2.13"
-    """The Scala version of that Spark in PySpark."""
 
 
 RELEASES: Final[Mapping[str, JarVersions]] = {
@@ -250,7 +248,7 @@ def without_jars() -> str:
 
 
 def missing_jar(text: str, spark_version: str | None = None) -> JarMissingError | None:
-    """The error for Spark's message; None if it is not about a jar of `packages`."""
+    """None if Spark's message is not about a jar of `packages`."""
     jar = next((jar for pattern, jar in _SAID if pattern.search(text)), None)
     if jar is None:
         return None

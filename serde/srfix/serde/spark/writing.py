@@ -348,7 +348,6 @@ def _engine(
     *,
     is_quarantine: bool,
 ) -> JvmWrite | None:
-    """None for the arrow engine."""
     write: JvmWrite | None = None
     try:
         write = jvm_write(plan, row)

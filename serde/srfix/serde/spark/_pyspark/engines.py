@@ -92,11 +92,10 @@ class Decoding:
     read: JvmRead | None
     """None for the arrow engine."""
     fallback: Callable[[Column], Column] | None = None
-    """The reader of payloads that the jvm engine does not know (`jvm.jvm_rows`)."""
+    """For payloads that the jvm engine does not know (`jvm.jvm_rows`)."""
 
     @property
     def reads_headers(self) -> bool:
-        """False if the engine must get no headers."""
         return self.read is None
 
     @property

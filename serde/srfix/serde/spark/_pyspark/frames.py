@@ -121,7 +121,7 @@ def decode_frame(
     observe: str | Observation | None,
     counts_unasked: bool = True,
 ) -> DataFrame:
-    """See `reading.from_registry`. If `counts_unasked` is false, the caller counts a stream's rows."""
+    """If `counts_unasked` is false, the caller counts a stream's rows."""
     role, names = plan.role, reason_columns(plan.role)
     column = role.value if column is None else column
     check_payloads(df, column, (*_OURS, *astuple(names)))
@@ -238,7 +238,7 @@ def _named(column: str) -> Column:
 
 
 def check_payloads(df: DataFrame, column: str, ours: tuple[str, ...]) -> None:
-    """Checks that the frame has the payloads, once and as binary, and none of the columns that srfix adds."""
+    """Once and as binary, and none of the columns that srfix adds."""
     fields = [field for field in df.schema.fields if field.name == column]
     if not fields:
         raise UsageError(
@@ -290,7 +290,6 @@ def decoded_column(
     on_error: OnBadRow,
     choose: Callable[[ReadPlan, SparkSession], EngineChoice],
 ) -> Column:
-    """See `reading.from_registry`."""
     decoding = decoding_of(plan, choose(plan, _session()))
     judged = judged_payloads(decoding, _binary(_column(payload)), None if headers is None else _column(headers))
     return F.get(F.transform(judged, lambda one: _result(one, plan, on_error)), F.lit(0))

@@ -94,13 +94,8 @@ class Judged:
 
 
 def jvm_rows(read: JvmRead, payload: Payload, *, fallback: Callable[[Column], Column] | None = None) -> Column:
-    """Payloads → `struct<row: struct<…>>`; the row is null if Spark's Avro could not read it. There is one call of
-    `from_avro` for each shape, and otherwise only the payload's first bytes are checked. With a fallback it is
-    `struct<row, left>`.
-
-    The fallback decodes the payloads that this engine does not know to struct<row, reason, message>. For all others it
-    gets null and gives null. Without a fallback, such payloads are bad rows.
-    """
+    """`struct<row>`, with a fallback `struct<row, left>`: row is null if Spark's Avro could not read it, left if it could.
+    There is one call of `from_avro` for each shape. Without a fallback, payloads of unknown schemas are bad rows."""
     row = _rows(read, payload).alias(_ROW)
     return F.struct(row) if fallback is None else F.struct(row, _left(read, payload, fallback).alias(_LEFT))
 
@@ -114,9 +109,7 @@ def judged(
     is_good: Column,
     problem: Column | None = None,
 ) -> Judged:
-    """The judgement on the result of `jvm_rows`: `row`, and `left` with a fallback. `is_good` says whether there is a
-    row whose values Python can all hold (`strict`); it is never null. A `problem` is the error of the framing, in
-    words."""
+    """`is_good` says whether there is a row whose values Python can all hold (`strict`); it is never null."""
     is_tombstone = payload.bytes_.isNull() if problem is None else payload.bytes_.isNull() & problem.isNull()
     is_bad = ~is_good & ~is_tombstone
     verdicts = _verdicts(read, payload, left)
@@ -182,8 +175,7 @@ def _why(reason: Column, message: Column) -> Column:
 
 
 def _arguments(payload: Payload) -> tuple[Column, ...]:
-    """The arguments of the verdicts' texts: 1 the size, 2 the first byte, 3 a GUID, 4 a schema id, 5 the id as Java
-    would read it."""
+    """1 the size, 2 the first byte, 3 a GUID, 4 a schema id, 5 the id as Java would read it."""
     size = F.length(payload.bytes_)
     schema_id = F.conv(F.hex(F.substring(payload.header, 2, PREFIX_ID_SIZE - 1)), 16, 10).cast("bigint")
     return (
@@ -275,7 +267,6 @@ def _entry_holds(entry: Column, key: str, field: str, values: Fix | None) -> Col
 
 
 def _made(fix: Fix | None, value: Column) -> Column:
-    """The value with its map entries turned into maps."""
     if not makes(fix):
         return value
     match fix:

@@ -34,7 +34,6 @@ from srfix.serde.spark.errors import is_sparks
 from srfix.serde.spark.progress import JobProgress
 
 _own_jars: Final[list[str]] = []
-"""The URLs of the jars that were put on the JVM's class path."""
 
 
 @contextmanager
@@ -110,12 +109,10 @@ _properties_by_session: Final[WeakKeyDictionary[SparkSession, Mapping[str, int]]
 
 
 def read_jvm_properties(spark: SparkSession, names: tuple[str, ...]) -> Mapping[str, int] | str:
-    """The properties that are numbers in every JVM that a small job reaches, each with its greatest value; if they cannot
-    be read, the reason.
+    """The numbers, each with its greatest value among the JVMs that a small job reaches; or why they cannot be read.
 
-    They are read where tasks run, not on the driver, because a session's configuration can change after its JVM has
-    started. Spark does not compute `java_method` in advance, because it assumes that the result may differ each time.
-    """
+    They are read where tasks run, because a session's configuration can change after its JVM has started. Spark does not
+    compute `java_method` in advance, because it assumes that the result may differ each time."""
     entry = _properties_by_session.get(spark)
     if entry is not None:
         return entry
@@ -187,8 +184,6 @@ def look(spark: SparkSession, options: Mapping[str, str], *, is_stream: bool) ->
 
 
 class ProgressListener(StreamingQueryListener):
-    """Calls `say` with each micro-batch's progress, as JSON."""
-
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
 
@@ -200,7 +195,7 @@ class ProgressListener(StreamingQueryListener):
 
 
 def job_progress(spark: SparkSession) -> JobProgress | None:
-    """The running jobs; None on Spark Connect, which does not report them."""
+    """None on Spark Connect, which does not report them."""
     try:
         tracker = spark.sparkContext.statusTracker()  # there is no public way that also works with Connect
     except (AttributeError, PySparkException):

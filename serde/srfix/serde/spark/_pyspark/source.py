@@ -85,8 +85,6 @@ def _struct_type(frame: SourceFrame) -> StructType:
 
 
 class WorkerReader(DataSourceReader):
-    """The part of a reader that is sent to the workers."""
-
     def __init__(self, read: Shipped) -> None:
         self._read = read
 

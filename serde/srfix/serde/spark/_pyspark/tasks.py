@@ -29,12 +29,7 @@ _ANSWER: Final = "number long, piece int, answer binary"
 
 
 def one_task_each(spark: SparkSession, factory: str, frozen: bytes, count: int) -> list[bytes]:
-    """The answers of a function to each of `count` numbers, in their order, with a task for each.
-
-    `factory` names the function's factory on the worker (module, colon, name); it is called with `frozen`. The function
-    takes an iterator of batches with the column `id`, and gives batches with `number`, `piece` and `answer`, because
-    answers come in pieces.
-    """
+    """The answers to 0 up to `count`, in order, with a task for each."""
     if not count:
         return []
     shipped = Shipped(factory, frozen)

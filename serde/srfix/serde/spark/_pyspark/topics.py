@@ -106,7 +106,6 @@ def _decoding(plan: ReadPlan, topics: Sequence[str], decoding_of: Callable[[Read
 
 
 def _row(plan: ReadPlan, plans: TopicPlans, part: str) -> Column:
-    """A plan's row with the columns of all plans."""
     if plan.columns == plans.columns:
         return F.col(part)
     plan_names = {column.name for column in plan.columns}
@@ -118,7 +117,6 @@ def _row(plan: ReadPlan, plans: TopicPlans, part: str) -> Column:
 
 
 def _by_topic(of: Sequence[Column], parts: Sequence[str], name: str, otherwise: Column) -> Column:
-    """The result of the row's own plan; for the other plans it is a tombstone."""
     return case(zip(of, (F.col(part + name) for part in parts), strict=True)).otherwise(otherwise)
 
 

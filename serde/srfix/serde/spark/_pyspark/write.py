@@ -65,7 +65,7 @@ def encode_frame(
     may_be_tombstones: bool,
     is_quarantine: bool,
 ) -> DataFrame:
-    """See `writing.to_registry`; `write` are the instructions for Spark's Avro; None for the arrow engine."""
+    """Without instructions for Spark's Avro, the arrow engine writes."""
     names = reason_columns(plan.role)
     message: Column | None = None
     rows = df

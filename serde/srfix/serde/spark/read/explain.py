@@ -69,7 +69,6 @@ def format_words(plan: ReadDecisions) -> str:
 
 
 def resolution_words(plan: ReadDecisions) -> str | None:
-    """Whether aliases, defaults and promotions count; None if there are none."""
     newest = plan.newest
     reader, resolving = plan.reader, schema_module_of(RESOLVING)
     if reader is not None and (newest is None or resolving.has_hints(reader.text, reader.references)):
@@ -201,7 +200,6 @@ def _engines(plan: ReadDecisions) -> list[str]:
 
 
 def _kernel(plan: ReadDecisions) -> Iterator[str]:
-    """Which Avro rows an executor's native kernel reads, and why it leaves the others to Python."""
     avro = [one for one in plan.schemas if one.format is Format.AVRO and one.problem is None]
     left: dict[str, list[int]] = {}
     for planned in avro:
@@ -229,7 +227,6 @@ def _and(words: Iterable[str]) -> str:
 
 
 _IDS: Final = 8
-"""The most ids that a line names."""
 
 
 def summary(plan: ReadDecisions) -> str:

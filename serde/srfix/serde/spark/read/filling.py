@@ -50,7 +50,7 @@ class Feeds:
     feeds: tuple[Feed, ...]
     unused: tuple[str, ...] = ()
     problem: DecodeError | None = None
-    """The problem that affects every row of the schema: a type, or that no column is fed."""
+    """Of every row of the schema: a type, or that no column is fed."""
 
 
 def planned_feeds(format_: Format, resolved: ResolvedSchema, spec: ReadSpec) -> Feeds:

@@ -154,8 +154,6 @@ def _half_of(
 
 
 class Newest:
-    """The type of `NEWEST`."""
-
     def __repr__(self) -> str:
         return "NEWEST"
 
@@ -353,7 +351,6 @@ def _own_subjects(policy: Resolver, topic: str, role: Role) -> tuple[Subject, ..
 
 
 def _context_of(subjects: Iterable[Subject]) -> str:
-    """The context of the payloads' ids."""
     contexts = sorted({split_context(subject)[0] for subject in subjects})
     if len(contexts) > 1:
         raise UsageError(

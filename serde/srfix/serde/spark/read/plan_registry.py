@@ -26,11 +26,7 @@ _FEW: Final = 2
 
 
 def side_by_side(ask: Callable[[_T], _R], questions: Iterable[_T]) -> list[_R]:
-    """The answers in the requests' order; `bounds.PLANNING_REQUESTS` requests are sent at a time.
-
-    If requests fail, the error of the first failed request is raised, and requests that were not yet sent are skipped.
-    So if a registry does not answer, the wait is only as long as for one request.
-    """
+    """If requests fail, the first one's error is raised, and those that were not yet sent are skipped."""
     question_list = list(questions)
     if len(question_list) < _FEW:
         return [ask(question) for question in question_list]
@@ -43,8 +39,6 @@ def side_by_side(ask: Callable[[_T], _R], questions: Iterable[_T]) -> list[_R]:
 
 
 class PlanRegistry(SerdeRegistry, Protocol):
-    """The registry methods that a plan needs; `RegistryClient` has them."""
-
     def versions(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]: ...
 
 

@@ -42,11 +42,9 @@ Assignment: TypeAlias = Mapping[str, Iterable[int]]
 """Topic → the partitions to read."""
 
 _NAMED: Final = 3
-"""The most topics in the name of counts."""
 _NO_PATTERN: Final = re.compile(r"(?m)^[^\n]*?([A-Z][^\n:]*) near index [0-9]+$")
 """Java's message about an invalid regular expression."""
 _LAST_PARTITION: Final = INT_MAX
-"""A partition's number is an int in Kafka."""
 _OTHER_PARTITIONS: Final = "Partitions specified for Kafka start offsets don't match"
 
 
@@ -69,7 +67,7 @@ class TopicPlans:
 
     @property
     def name(self) -> str:
-        """The topics as a text; only the first ones if there are many."""
+        """Only the first ones if there are many."""
         return first_ones(self.by_topic, _NAMED)
 
 
@@ -79,7 +77,7 @@ class TopicsAsked:
     """`subscribe`, `subscribePattern` or `assign`."""
     value: str
     topics: tuple[str, ...]
-    """The named topics; none for a pattern."""
+    """None for a pattern."""
 
     @property
     def words(self) -> str:
@@ -225,7 +223,7 @@ def _check_letters(by_topic: Mapping[str, ReadPlan], by_name: Mapping[str, tuple
 
 
 def is_topic_of(pattern: str, topic: str) -> bool:
-    """Whether a pattern matches a topic's whole name, as in Spark's Kafka source."""
+    """The whole name counts, as in Spark's Kafka source."""
     try:
         return re.fullmatch(pattern, topic) is not None
     except re.error as error:

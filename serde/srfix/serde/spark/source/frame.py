@@ -39,7 +39,6 @@ _METADATA_TYPES: Final[Mapping[str, FrameType]] = {
 
 
 _NEWEST: Final = "srfix.newest"
-"""The metadata key of a row's columns that names their schema."""
 
 
 class FieldKind(Enum):
@@ -62,7 +61,6 @@ class SourceFrameField:
     name: str
     kind: FieldKind
     source: str = ""
-    """The record's column that it shows, for METADATA; the row's column, for ROW."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +69,7 @@ class SourceFrame:
     columns: Columns
     """The columns for decoded rows; none for raw records."""
     wrap: bool | None = None
-    """Whether a single column is wrapped in a record, if the columns do not show it because some were left out."""
+    """Only if the columns do not show it, because some were left out."""
     newest: Mapping[str, tuple[str, int]] = default_field(default_factory=dict, hash=False)
     """Topic → subject and id of the newest schema whose columns these are, if its aliases and defaults count."""
 

@@ -54,7 +54,6 @@ class TopicLog:
         self._admin: AdminClient | None = None
 
     def now(self) -> Log:
-        """The topic's partitions and id, and the present start and end of its logs."""
         from confluent_kafka.admin import OffsetSpec
 
         topic_id, partitions = self._described()

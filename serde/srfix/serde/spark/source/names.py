@@ -55,7 +55,6 @@ def flag(name: str, value: str) -> bool:
 
 
 def word(kind: type[_Words]) -> Callable[[str, str], _Words]:
-    """The member of an enumeration that has the value; a UsageError names them all."""
     words = {member.value: member for member in kind}
     return lambda name, value: words[_one_of(*words)(name, value)]
 
@@ -128,8 +127,6 @@ _OTHERS_NAMES: Final = {"schema": "columns"}
 
 
 class GivenOptions(dict[str, str]):
-    """The user's options under srfix's names."""
-
     def __init__(self, options: Mapping[str, str], use: Use) -> None:
         self._properties = {name: value for name, value in options.items() if _is_property(name)}
         own_options = {name: value for name, value in options.items() if name not in self._properties}
@@ -146,7 +143,6 @@ class GivenOptions(dict[str, str]):
                 raise UsageError(f"The option {name} is not for {use.value}. Leave it out. {options_sentence}")
 
     def fields(self) -> dict[str, Any]:
-        """The fields of `SourceOptions` that correspond to one option each."""
         return fields_of(_OPTIONS, self)
 
     def kafka(self) -> dict[str, str]:

@@ -39,7 +39,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class OffsetRange:
-    """Some records of one partition: offsets from `start` (inclusive) to `end` (exclusive)."""
+    """From `start` (inclusive) to `end` (exclusive)."""
 
     partition: int
     start: int
@@ -47,7 +47,7 @@ class OffsetRange:
 
     @property
     def length(self) -> int:
-        """The number of offsets, which is at least the number of records."""
+        """At least the number of records."""
         return self.end - self.start
 
 
@@ -173,7 +173,6 @@ def _loss(log: Log, partition: int, start: int, end: int) -> str | None:
 
 
 def is_recreated(checkpoint: StreamCheckpoint, log: Log) -> bool:
-    """True if the topic's id shows that it is not the checkpoint's topic."""
     return None not in (checkpoint.topic_id, log.topic_id) and checkpoint.topic_id != log.topic_id
 
 
@@ -203,9 +202,8 @@ def _data_loss(what: str, topic: str, partition: int | None) -> DataLossError:
 
 
 def limited(starts: Mapping[_Place, int], ends: Mapping[_Place, int], limit: int) -> dict[_Place, int]:
-    """New ends, so that at most `limit` offsets lie between starts and ends. The limit is divided in proportion to each
-    partition's offsets, and a partition with offsets gets at least one (as in `KafkaMicroBatchStream.rateLimit`). Every
-    partition of `ends` has a start."""
+    """At most `limit` offsets, divided in proportion, and at least one for each place that has any (as in
+    `KafkaMicroBatchStream.rateLimit`). Every partition of `ends` has a start."""
     waiting = {partition: max(0, end - starts[partition]) for partition, end in ends.items()}
     total = sum(waiting.values())
     if total <= limit:

@@ -34,30 +34,27 @@ class SourceOptions:
     topic: str | None
     """The topic; None if files are read raw, or if there may be several topics."""
     topics: Mapping[str, tuple[int, ...] | None]
-    """Several topics, each with the partitions to read (None for all); empty if there is only one topic."""
+    """Each with the partitions to read (None for all); empty if there is only one topic."""
     pattern: str | None
-    """The pattern for whole topic names; None if topics are named."""
+    """For whole topic names; None if topics are named."""
     partitions: tuple[int, ...] | None
     """The partitions to read (`assign`), ascending; None for all."""
     path: str | None
     kafka: Mapping[str, str] = field(repr=False)
-    """Client properties with librdkafka's names; values may be `env:NAME` or `file:PATH`. Without `isolation.level`."""
+    """librdkafka's names; values may be `env:NAME` or `file:PATH`. Without `isolation.level`."""
     isolation: Isolation
-    """Whether records of open and aborted transactions are read."""
     registry: RegistrySettings
     columns: str | None
     format: Format | None
-    """The format of bodies; None to leave the bytes unchanged (raw)."""
+    """None to leave the bytes unchanged (raw)."""
     role: Role
     case_rule: CaseRule
     wrap: bool | None
     policy: Policy
     subjects: tuple[str, ...]
-    """The subjects that the policy asks, or the subject to write under; empty for the topic's own subject."""
     on_error: OnBadRow
     tombstones: Tombstones
     metadata: tuple[str, ...] | None
-    """Columns of the record besides those of its row; None if the user did not name any."""
     metadata_prefix: str
     starting_offsets: str | None
     ending_offsets: str | None
@@ -66,7 +63,6 @@ class SourceOptions:
     strict: bool
     times: Times
     delimiter: str | None
-    """DELIMITED: the separator between fields; None for a comma."""
     fail_on_data_loss: bool
     min_partitions: int
     max_records_per_partition: int | None

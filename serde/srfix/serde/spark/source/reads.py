@@ -57,7 +57,6 @@ def registry_of(options: SourceOptions) -> RegistryClient | None:
 
 
 def with_columns(options: SourceOptions) -> SourceOptions:
-    """The options with columns: the user's columns, or the newest schema's, as in `read.plan.NEWEST`."""
     registry = registry_of(options)  # first: it refuses a literal password
     if options.columns is not None or options.format not in SCHEMA_FORMATS:
         return options
@@ -110,7 +109,6 @@ def plan_of(options: SourceOptions, frame: SourceFrame) -> ReadPlan | None:
 
 
 def _reader(options: SourceOptions, frame: SourceFrame, registry: RegistryClient | None) -> str | ReaderSchema | None:
-    """The schema whose aliases, defaults and promotions count."""
     if (
         options.reader_schema is not None
         or registry is None
@@ -174,7 +172,7 @@ def _task(options: SourceOptions, frame: SourceFrame, of_files: Collection[str] 
 class BatchRead:
     task: bytes
     parts: tuple[Part, ...]
-    """The part that each task reads. It is never empty, because Spark would otherwise make an empty task."""
+    """Never empty, because Spark would otherwise make an empty task."""
 
     @classmethod
     def planned(cls, options: SourceOptions, frame: SourceFrame) -> BatchRead:
@@ -205,8 +203,6 @@ def _topic_log(options: SourceOptions) -> TopicLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetSpan:
-    """The records of a topic that a micro-batch may read."""
-
     log: Log
     begun: Mapping[int, int]
     """Partition → its next offset in the checkpoint."""
@@ -235,7 +231,7 @@ class StreamRead:
         return StreamCheckpoint.of(log, starts).to_json()
 
     def latest(self, start: Mapping[str, object] | None = None, limit: int | None = None) -> dict[str, object]:
-        """The end of the next micro-batch: at most `limit` offsets after `start`."""
+        """At most `limit` offsets after `start`."""
         if start is None:
             self._last_log = log = self._log.now()
             return StreamCheckpoint.of(log, log.ends).to_json()

@@ -195,7 +195,6 @@ def _headers(messages: Sequence[Message]) -> list[list[dict[str, object]] | None
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapturedTopic:
     parts: tuple[bytes, ...]
-    """Their row groups, one by one, for `read_part`."""
     names: frozenset[str]
     """The columns of the files; a folder's name may also give a column (`topic=users/`)."""
 

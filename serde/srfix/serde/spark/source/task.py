@@ -32,18 +32,16 @@ class ReadTask:
 
     frame: SourceFrame
     plan: bytes | None
-    """The pickled `ReadPlan`; None for raw records."""
+    """None for raw records."""
     role: Role
     names: tuple[str, ...]
-    """The record's columns to read."""
     topic: str | None
-    """The topic; None for files with any topics."""
+    """None for files with any topics."""
     records: RecordReader | None
-    """The reader of the topic; None for files."""
+    """None for files."""
     on_error: OnBadRow
     drops_tombstones: bool
     at_a_time: int
-    """The number of records in a batch."""
 
     def read(self, part: Part) -> Iterator[pa.RecordBatch]:
         """The batches of one part, each exactly of the frame's Arrow schema."""

@@ -83,8 +83,6 @@ def stream_read(options: SourceOptions, frame: SourceFrame) -> StreamRead | Stre
 
 
 class StreamReads:
-    """The offsets of several topics, on the driver; like `StreamRead` for one."""
-
     def __init__(self, options: SourceOptions, frame: SourceFrame) -> None:
         self._options = options
         self._reads = {topic: StreamRead(one, frame) for topic, one in each_topic(options).items()}

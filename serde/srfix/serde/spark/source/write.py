@@ -55,19 +55,17 @@ class WriteTask:
     topic: str
     kafka: Mapping[str, str] = field(repr=False)
     plan: bytes | None
-    """The pickled `WritePlan`; None for raw records."""
+    """None for raw records."""
     role: Role
     rows: tuple[str, ...]
     metadata: Mapping[str, str]
     """The record's column → the frame's."""
     reason: str | None
-    """The frame's column with the reason for a missing row; None if there is none."""
     mark: str | None
-    """The frame's column that is true for a tombstone; None if there is none."""
     writes_tombstones: bool
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> int:
-        """Writes all rows of a task, waits until each is acknowledged, and returns their number."""
+        """Returns when each record is acknowledged."""
         delivery = _Delivery(self.topic, self.kafka)
         try:
             for batch in batches:
@@ -155,7 +153,7 @@ class _Delivery:
             raise ReadOnlyClient(config).refused_config(error) from None  # it hides secrets
 
     def send(self, records: Iterator[dict[str, Any]]) -> None:
-        """Passes records to the producer. Errors show at once, or in `done`."""
+        """Errors show at once, or in `done`."""
         for record in records:
             while True:
                 try:
@@ -286,7 +284,6 @@ def _abouts(fields: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def _mark(options: SourceOptions, fields: Mapping[str, FrameField]) -> str | None:
-    """The column with which `from_registry` marks tombstones, if the frame has it."""
     name = reason_columns(options.role).tombstone
     return name if name in fields and fields[name].type == "boolean" else None
 

@@ -41,12 +41,11 @@ if TYPE_CHECKING:
 
 
 FORGET_REFUSALS_AFTER_S: Final = 30.0
-"""The time in seconds for which a refused id is not requested again."""
 _MOST_PLANS: Final = 16
 
 
 class RememberedRefusals:
-    """A policy with a memory of its recent refusals. The policy itself remembers accepted ids."""
+    """The policy itself remembers accepted ids."""
 
     def __init__(
         self,
@@ -146,7 +145,7 @@ class PlanDecoder:
 
 
 class FallbackDecoder:
-    """Decodes the rows that another engine leaves. Nulls are rows that the other engine has read, and cost nothing."""
+    """Nulls are rows that the other engine has read, and cost nothing."""
 
     def __init__(self, decode: PlanDecoder) -> None:
         self._decode = decode

@@ -116,9 +116,7 @@ class WriteDecisions:
 
 
 _SINK: Final = ("key", "value", "topic", "partition", "headers")
-"""The columns that Spark's Kafka sink uses."""
 _SOURCE: Final = (*_SINK, "offset", "timestamp", "timestampType")
-"""The columns of Spark's Kafka source."""
 _ABOUTS: Final = frozenset(chain(*(astuple(reason_columns(role)) for role in Role)))
 """The columns about tombstones and bad rows, which are never part of a row."""
 _PLACES: Final = {"topic": " from topic ", "partition": ", partition ", "offset": ", offset "}
@@ -128,20 +126,18 @@ _SHOWN_KEYS: Final = ("string", "byte", "short", "integer", "long")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameRow:
     fields: tuple[FrameField, ...]
-    """The columns that make a row; the struct's fields, if a struct is the row."""
     struct: str | None
-    """The struct column that is the row; None if several columns make the row."""
+    """None if several columns make the row."""
     is_null: str | None
     """Whether the row is null, and would become a tombstone; None if there always is a row."""
     is_marked: str | None
     """Whether the row was a tombstone when it was read; None if the frame has neither mark nor reason."""
     reason: str | None
     place: str
-    """The row's place for errors, in Spark's SQL: its key and origin, as far as the frame has them."""
+    """In Spark's SQL: its key and origin, as far as the frame has them."""
 
 
 def frame_row(plan: WriteDecisions, schema: SparkSchema, from_: str | Sequence[str] | None, into: str) -> FrameRow:
-    """See `writing.to_registry`."""
     frame = frame_fields(schema)
     by_name = {field.name: field for field in frame}
     if from_ is None and into in by_name and word_of(by_name[into].type) == "struct":

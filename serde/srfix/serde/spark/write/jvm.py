@@ -35,15 +35,13 @@ _NOTHING: Final = Piece(schema="null", sql="NULL")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JvmWrite:
-    """The arguments of `to_avro`."""
-
     schema: str
     row: str
     is_null: str | None
     skipped: int = 0
     """The leading bytes of `to_avro` that are not of the body: the length, if the whole body is a number's bytes."""
     is_raw: bool = False
-    """True if the row is already the body, so that `to_avro` is not needed."""
+    """True if the row is already the body."""
 
 
 def jvm_write(plan: WriteDecisions, row: FrameRow) -> JvmWrite:
@@ -131,7 +129,6 @@ class _Writer:
         )
 
     def _any(self, value: Written[AvroType], frame_type: FrameType, sql: str, path: str) -> Piece:
-        """A value, and null beside it."""
         writer = value.writer
         piece = self._value(value, frame_type, sql, path)
         if writer.node.kind != "union":
@@ -144,7 +141,7 @@ class _Writer:
         return Piece(schema=schema, sql=piece.sql, is_as_it_is=piece.is_as_it_is)
 
     def _value(self, value: Written[AvroType], frame_type: FrameType, sql: str, path: str) -> Piece:
-        """A value that may be null, although the type does not allow it."""
+        """Null is allowed, even if the type does not allow it."""
         word, how, writer = word_of(frame_type), value.how, value.writer
         if isinstance(how, Free) or (writer.node.kind == "union" and not writer.is_nullable):
             return self._refuse(path, f"is written as a {describe(writer.node)}, but Spark cannot choose its branch")
@@ -207,7 +204,7 @@ class _Writer:
         return Piece(schema=schema, sql=f"transform({entries}, {name} -> {made})")
 
     def _struct(self, of: WriteFields[AvroType], fields: tuple[FrameField, ...], sql: str | None, path: str) -> Piece:
-        """A record. `sql` is the struct; None if the fields are the frame's columns."""
+        """Without `sql`, the fields are the frame's columns."""
         names = [part.key for part in of.fields]
         matched = self._matched(names, fields, path)
         # Spark finds a field by its name, and may ignore case, so a cast is used, which goes by position.

@@ -29,7 +29,6 @@ from srfix.serde.projection.tree import WriteField
 from srfix.serde.spark.frame_types import FrameType, ddl, sql_text, word_of
 
 SchemaJson: TypeAlias = "str | int | list[SchemaJson] | dict[str, SchemaJson]"
-"""An Avro schema."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,16 +37,12 @@ class Piece:
     """A schema that gives the same bytes. The caller must fill empty names, because no name may occur twice."""
     sql: str
     is_as_it_is: bool = False
-    """True if `sql` names the value unchanged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JvmRefusal:
-    """Why Spark's own Avro does not write a value exactly."""
-
     why: str
     is_final: bool = False
-    """True if no engine can write the value."""
 
 
 _MAX_PRECISION: Final = 38
@@ -141,7 +136,6 @@ def _local(node: AvroNode, frame_type: FrameType, sql: str, failing: Failing, *,
 
 
 def missing(field: WriteField[AvroType]) -> Piece | JvmRefusal:
-    """The value for a field that the row lacks: its default, or null if that is allowed."""
     if field.missing is None:
         return JvmRefusal(why="is missing, but the schema has no default for it", is_final=True)
     node, default = field.field.type.node, field.missing.json

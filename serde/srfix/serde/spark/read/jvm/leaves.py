@@ -41,8 +41,6 @@ from srfix.serde.projection.tree import Scalar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """A limit: a row whose number is not between `low` and `high` cannot be read."""
-
     low: int
     high: int
 
@@ -142,16 +140,16 @@ _OF_COLUMNS: Final[dict[ScalarType, object]] = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaf:
     reader: object | None
-    """The reader's type in Avro's JSON; None for the writer's own type."""
+    """None for the writer's own type."""
     fix: Fix | None = None
     is_exact: bool = True
-    """True if Spark itself gives the column's type; otherwise a cast does."""
+    """Otherwise a cast gives the column's type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unfit:
     why: str
-    """The reason, as a continuation of `schema id 7, column A (STRING), writer type double:`."""
+    """It continues `schema id 7, column A (STRING), writer type double:`."""
 
 
 def leaf(node: AvroNode, scalar: Scalar) -> Leaf | Unfit:
@@ -195,7 +193,6 @@ def _promoted(reader: str, scalar: Scalar) -> Leaf | Unfit:
 
 
 def reader_of(type_: ScalarType | Decimal) -> object | None:
-    """An Avro type that Spark reads as the column's type; None if there is none."""
     if isinstance(type_, Decimal):
         return {"type": "bytes", "logicalType": "decimal", "precision": type_.precision, "scale": type_.scale}
     return _OF_COLUMNS.get(type_)

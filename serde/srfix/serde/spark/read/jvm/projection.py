@@ -41,8 +41,6 @@ _OUR_NAME: Final = re.compile("f[0-9]+")
 
 
 class Unrepresentable(Exception):
-    """Sentences about the parts that cannot be read exactly."""
-
     def __init__(self, *reasons: str) -> None:
         super().__init__(*reasons)
         self.reasons = reasons
@@ -51,7 +49,6 @@ class Unrepresentable(Exception):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schemas:
     writer: Json
-    """The writer's type in Avro's JSON, with srfix's own names."""
     reader: Json
     fix: Fix | None = None
     is_exact: bool = False
@@ -150,7 +147,6 @@ class _Schemas:
     def _absent(
         self, absent: Absent[AvroType], columns: Columns, *, level: int, own: bool
     ) -> tuple[dict[str, Json], Schemas]:
-        """The reader's field for an unfed column, with its default."""
         column, number = absent.column, columns.index(absent.column)
         default: Json = None
         if absent.default is not None:
@@ -163,7 +159,6 @@ class _Schemas:
         return {"name": name, "type": part.reader, "default": default}, part
 
     def _default(self, default: Target[AvroType], *, level: int) -> tuple[Schemas, Json]:
-        """How a default of the reader's schema is read: like a value of its type."""
         part = self._field(default.value, level=level)
         made = default_of(default.field.type.node, part.reader, default.field.default)
         if made is None:
@@ -331,12 +326,8 @@ _NUMBERS: Final = ("int", "long", "float", "double")
 
 
 def default_of(node: AvroNode, reader: Json, value: object) -> tuple[Json, Json] | None:
-    """The reader's type, and a default of its schema (in Avro's JSON) in the form that Java's Avro accepts: JSON for
-    the type that the projection gave the field. None if Java would not accept it.
-
-    The type around a default can be chosen freely, because no writer has the field. So other branches are removed from
-    unions, because older versions of Avro read a default as a value of the union's first type.
-    """
+    """The reader's type, and a default of it in the form that Java's Avro accepts; None if it would not accept it.
+    Other branches are removed from its unions, because older versions of Avro read a default as the first type."""
     if node.kind == "union":
         branch = nullable_branch(node)
         if value is None or branch is None:

@@ -37,7 +37,6 @@ _CHOICES: Final = ("boolean", "int", "long", "float", "double", "null")
 _BEHIND: Final = {name: _CHOICES[skipped:] for skipped, name in enumerate("abcd")}
 _FRAMING: Final = ("f", {"type": "fixed", "name": "f", "size": PREFIX_ID_SIZE})
 ROW: Final = "row"
-"""The field that holds the row in the record that Spark reads."""
 AFTER: Final = bytes(2 * (len(choices) - 1) for choices in _BEHIND.values())
 """The bytes after a payload: the numbers of the last branches as Avro writes them, one byte each. The first byte occurs
 nowhere else in it, so a few surplus bytes cannot look like it. No byte is zero, because a number that takes more bytes
@@ -65,26 +64,23 @@ UNSEEN: Final = (
     "value that claims 2³⁰ bytes or items uses up the memory and crashes the executor, so auto does not choose this "
     "engine there.",
 )
-"""What the jvm engine does not notice, in sentences."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JvmShape:
-    """Writer schemas that are read in the same way. `fix` is the remaining conversion of a row."""
+    """Writer schemas that are read in the same way."""
 
     schema_ids: tuple[SchemaId, ...]
     writer_schema: str
-    """The Avro schema of a payload with `AFTER`, with srfix's own names."""
     reader_schema: str
-    """The reader's schema: `ROW`, followed by `AFTER`."""
     fix: Fix | None
     is_exact: bool
-    """True if Spark reads the row with its names, and not only by position."""
+    """Otherwise it reads the row only by position."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JvmVerdict:
-    """Schema ids, ascending, none of whose rows can be read; the reason as one word, and in full."""
+    """Schemas none of whose rows can be read."""
 
     schema_ids: tuple[SchemaId, ...]
     reason: Reason
@@ -117,7 +113,6 @@ class JvmRead:
 
     @property
     def schema_ids(self) -> tuple[SchemaId, ...]:
-        """The ids with a final result."""
         final = (verdict.schema_ids for verdict in self.verdicts if not verdict.is_refusal)
         return tuple(sorted(one for ids in (self.shape_ids, *final) for one in ids))
 
