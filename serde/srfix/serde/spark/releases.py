@@ -168,6 +168,9 @@ def packages(
     is used (or the lowest line), and `note` says so.
 
     :raises UsageError: if the text is not a version, or it is None and no PySpark is installed.
+
+    >>> print(packages("4.1.1", kafka_clients="3.9.1").coordinates[3])
+    org.apache.kafka:kafka-clients:3.9.1
     """
     spark_version = _installed() if spark_version is None else spark_version
     line, note = _line_of(spark_version)

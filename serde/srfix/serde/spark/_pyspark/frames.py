@@ -156,12 +156,12 @@ def decode_frame(
     why, message = F.col(_WHY)["reason"], F.col(_WHY)["message"]
     reason = F.when(judged.is_tombstone, F.lit(Reason.TOMBSTONE.value)).otherwise(why)
     if observe is not None:
-        rows = rows.observe(observe, *count_columns(reason, _named(column)))
+        rows = rows.observe(observe, *count_columns(reason, named(column)))
     elif is_counted:
         rows = rows.observe(metrics_name(df, role, plan.topic), *default_columns(reason))
     row = judged.row
     if on_error == "quarantine":
-        payload = F.when(judged.is_bad, _named(column))
+        payload = F.when(judged.is_bad, named(column))
         added = {names.reason: reason, names.message: message, names.payload: payload} | added
     if on_error == "fail":
         rows, row = raised_where(rows, judged.is_bad, raised(in_words(why, message)), row)
@@ -176,7 +176,7 @@ def raised_where(rows: DataFrame, is_bad: Column, raised: Column, row: Column) -
 
 def _framed(df: DataFrame, decoding: Decoding, column: str) -> tuple[DataFrame, Payload, Column | None, Column | None]:
     """Also the headers for an engine that reads them; for another engine, the error of the headers."""
-    has_headers, payload, problem = df.columns.count(_HEADERS) == 1, _named(column), None
+    has_headers, payload, problem = df.columns.count(_HEADERS) == 1, named(column), None
     if decoding.reads_headers:
         return df, Payload.of(payload), F.col(_HEADERS) if has_headers else None, None
     if has_headers:
@@ -233,7 +233,7 @@ def is_bad_row(reason: Column) -> Column:
     return reason.isNotNull() & (reason != Reason.TOMBSTONE.value)
 
 
-def _named(column: str) -> Column:
+def named(column: str) -> Column:
     return F.col(quoted(column))
 
 
@@ -265,7 +265,7 @@ def check_payloads(df: DataFrame, column: str, ours: tuple[str, ...]) -> None:
 def failure(columns: Sequence[str], role: Role, words: Column) -> Column:
     """`errors` parses this text."""
     place = [
-        F.coalesce(F.concat(F.lit(before), _named(name).cast("string"), F.lit(after)), F.lit(""))
+        F.coalesce(F.concat(F.lit(before), named(name).cast("string"), F.lit(after)), F.lit(""))
         for name, before, after in (
             ("topic", " of topic '", "'"),
             ("partition", ", partition ", ""),

@@ -1,8 +1,5 @@
-"""The jvm engine: Spark's own Avro, with a branch for each shape of writer schemas.
-
-A row is read once (`jvm_rows`), after a barrier or in a lambda's array. Everything else is computed from that result,
-and a good row costs only a check (`judged`).
-"""
+"""The jvm engine: Spark's own Avro, with a branch for each shape of writer schemas. A row is read once (`jvm_rows`), after
+a barrier or in a lambda's array; all else is computed from that result, and a good row costs only a check (`judged`)."""
 
 from __future__ import annotations
 

@@ -1,11 +1,8 @@
 """Sends code to the workers, and checks what they need to run it.
 
 A function that is pickled by reference needs its module where it is unpickled: a worker without srfix would only report
-`ModuleNotFoundError: No module named 'srfix'`. So this module is sent by value. It needs only Python's own modules,
-imports the others on the worker, and says what is missing and how to install it.
-
-Each function here imports what it uses, and otherwise refers only to functions of this module, because only these are
-sent by value.
+`ModuleNotFoundError: No module named 'srfix'`. So this module is sent by value: each function here imports what it uses,
+and otherwise refers only to functions of this module.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""Spark's side of `format("srfix")`: readers and writers.
-
-They are sent to the workers by value, and their readers and writers as bytes (`shipping.Shipped`), so that a worker
-without srfix can show srfix's message about the installation.
-"""
+"""Spark's side of `format("srfix")`: readers and writers. They are sent to the workers by value, and what they call as
+bytes (`shipping.Shipped`), so that a worker without srfix can show srfix's message about the installation."""
 
 from __future__ import annotations
 

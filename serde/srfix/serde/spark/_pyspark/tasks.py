@@ -1,9 +1,5 @@
-"""Work on the workers for other modules that keeps no rows: calls a function once for each number from 0 on, each in
-its own task; and checks whether payloads can be read with a reader's policy.
-
-The data of such a function is sent as bytes within the function (`shipping.Shipped`), so no plan, log or event log
-shows it, and it also works on Spark Connect.
-"""
+"""Work on the workers for other modules that keeps no rows. The data of such a function is sent as bytes within the
+function (`shipping.Shipped`), so no plan, log or event log shows it, and it also works on Spark Connect."""
 
 from __future__ import annotations
 

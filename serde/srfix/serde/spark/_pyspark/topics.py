@@ -22,11 +22,11 @@ from srfix.serde.spark._pyspark.frames import (
     failure,
     is_bad_row,
     metrics_name,
+    named,
     raised_where,
 )
 from srfix.serde.spark._pyspark.jvm import case, in_words
 from srfix.serde.spark._pyspark.strict import struct_type
-from srfix.serde.spark.frame_types import quoted
 from srfix.serde.spark.interface import OnBadRow, reason_columns
 from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.read.topics import TopicPlans
@@ -58,7 +58,7 @@ def decode_topics(
     # Only counting and quarantine need the reasons. If a query does neither, bad rows raise an error when they are
     # read.
     inner: OnBadRow = "fail" if on_error == "fail" and observe is None else "quarantine"
-    rows, payload = df, F.col(quoted(column))
+    rows, payload = df, named(column)
     for (plan, topics), part, is_its in zip(shared, parts, of, strict=True):
         rows = decode_frame(
             rows.withColumn(part, F.when(is_its, payload)),

@@ -13,9 +13,9 @@ from pyspark.sql.avro.functions import to_avro
 from pyspark.sql.types import BinaryType, StringType, StructType
 
 from srfix.serde.errors import Reason
-from srfix.serde.spark._pyspark.frames import is_bad_row
+from srfix.serde.spark._pyspark.frames import is_bad_row, named
 from srfix.serde.spark._pyspark.shipping import Shipped
-from srfix.serde.spark.frame_types import quoted, sql_text
+from srfix.serde.spark.frame_types import sql_text
 from srfix.serde.spark.interface import ReasonColumns, reason_columns
 from srfix.serde.spark.write.decisions import FrameRow, bad_row_words
 from srfix.serde.spark.write.jvm import JvmWrite
@@ -42,7 +42,7 @@ def arrow_written(plan: WritePlan, row: FrameRow) -> Column:
     encode = F.arrow_udf(  # type: ignore[attr-defined]
         Shipped("srfix.serde.spark.worker.encode:plan_encoder", pickle.dumps(plan)), _ENCODED
     )
-    struct = F.struct(*(_column(field.name) for field in row.fields)) if row.struct is None else _column(row.struct)
+    struct = F.struct(*(named(field.name) for field in row.fields)) if row.struct is None else named(row.struct)
     encoded: Column = encode(struct)
     return encoded
 
@@ -105,7 +105,7 @@ def taken_apart(
     is_written = reduce(and_, (F.col(names.reason).isNull() for names in reasons))
     sink = [F.col(written.get(name, name)).alias(name) for name in _SINK if name in written or name in df.columns]
     quarantine_columns = [
-        *map(_column, own_columns),
+        *map(named, own_columns),
         *(F.col(name) for names in reasons for name in (names.reason, names.message)),
     ]
     return df.where(is_written).select(*sink), df.where(~is_written).select(*quarantine_columns)
@@ -119,7 +119,7 @@ def _why_not(row: FrameRow, *, may_be_tombstones: bool) -> Column:
         refused = F.when(~F.expr(row.is_marked), F.expr(sql_text(_NOT_MARKED)))
     if row.reason is None:
         return refused
-    reason = _column(row.reason)
+    reason = named(row.reason)
     unread = F.concat(F.lit("The row could not be read ("), reason, F.lit("). Leave such rows out (good_rows)."))
     return F.when(is_bad_row(reason), unread).otherwise(refused)
 
@@ -132,8 +132,4 @@ def _with_header(df: DataFrame, plan: WritePlan, into: str) -> DataFrame:
     has_headers = "headers" in df.columns
     headers = F.col("headers").cast(_HEADERS) if has_headers else F.lit(None).cast(_HEADERS)
     other_headers = F.filter(F.coalesce(headers, F.array().cast(_HEADERS)), lambda header: header["key"] != name)
-    return df.withColumn("headers", F.when(_column(into).isNull(), headers).otherwise(F.concat(other_headers, ours)))
-
-
-def _column(name: str) -> Column:
-    return F.col(quoted(name))
+    return df.withColumn("headers", F.when(named(into).isNull(), headers).otherwise(F.concat(other_headers, ours)))

@@ -1,9 +1,5 @@
-"""Fills a plan with schemas (those of its subjects' versions, and of the named ids), and describes which writer field
-feeds which column.
-
-It refuses plans with columns that no version feeds (misspelt, or of another topic), because they would be null in every
-row. It also refuses columns of days, times and instants that no schema has.
-"""
+"""Fills a plan with schemas (those of its subjects' versions, and of the named ids), describes which writer field feeds
+which column, and refuses columns that no version feeds, and those of days, times and instants that no schema has."""
 
 from __future__ import annotations
 

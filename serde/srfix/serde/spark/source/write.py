@@ -1,7 +1,5 @@
-"""Rows → a topic: the decisions of `format("srfix")` before it writes, and the work of its tasks. No pyspark here.
-
-A record is written at least once: a task that fails half-way runs again from its start.
-"""
+"""Rows → a topic: the decisions of `format("srfix")` before it writes, and the work of its tasks. A record is written at
+least once: a task that fails half-way runs again from its start. No pyspark here."""
 
 from __future__ import annotations
 

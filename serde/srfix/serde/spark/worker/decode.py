@@ -1,12 +1,9 @@
 """Runs in Spark's Python workers: payloads → rows, reasons and messages, one Arrow batch at a time. No pyspark here.
 
-A worker's process keeps its decoder for a plan across batches, tasks and jobs. So the registry is asked only once for
+A worker's process keeps its decoder for a plan across batches, tasks and jobs, so the registry is asked only once for
 an id that the plan does not have. A refused id is remembered for only half a minute: a schema that is registered while
-a stream runs is then read, and garbage does not cause a storm of requests. If the registry cannot be asked, this is
-always an error: the task fails, and Spark runs it again.
-
-If rows are only judged and not kept, they are read without columns, so nothing is coerced. A judgement is wanted
-because something may have changed (a repair), so a worker remembers the registry's answers for only one job.
+a stream runs is then read, and garbage causes no storm of requests. Rows that are only judged are read without columns;
+something may have changed (a repair), so a worker remembers the registry's answers for only one job.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""How rows become a topic's payloads. This is decided once, on the driver, in plain Python.
-
-A plan's schema is registered under its subject before any job starts, so no worker ever asks the registry. A plan can
-be pickled and printed (`explain`, by `summary` or `explanation`), and works without Spark.
-"""
+"""How rows become a topic's payloads. This is decided once, on the driver, in plain Python: a plan's schema is registered
+under its subject before any job starts, so no worker ever asks the registry."""
 
 from __future__ import annotations
 
