@@ -201,9 +201,18 @@ def srfix_error_of(error: BaseException, *, of_kafka: bool = True) -> SrfixError
         revived = kind.__new__(kind)  # the constructor is not called, because some build their message themselves
         revived.args = (message,)
         return revived
-    if _NO_SOURCE.search(text):
-        return _no_source()
-    return missing_jar(text) or (kafka_error_of(text) if of_kafka else None)
+    if not _NO_SOURCE.search(text):
+        return missing_jar(text) or (kafka_error_of(text) if of_kafka else None)
+    if (lacking := lacks_source()) is not None:
+        return EngineRefusedError(
+            f"{lacking}. Read with srfix.serde.spark.read_topic and write with write_topic, which use Spark's jars "
+            "for Avro and Kafka (srfix.serde.spark.packages).",
+            reasons=(f"{lacking}.",),
+        )
+    return SparkError(
+        'Spark does not find format("srfix"), because the module pyspark_srfix is not where Spark\'s driver runs. '
+        "Install srfix there (for Spark Connect: on the server), and start a new session."
+    )
 
 
 @contextmanager
@@ -219,16 +228,3 @@ def clear_errors() -> Iterator[None]:
         if ours is None or ours is error:
             raise
         raise ours from error
-
-
-def _no_source() -> SparkError:
-    if (lacking := lacks_source()) is not None:
-        return EngineRefusedError(
-            f"{lacking}. Read with srfix.serde.spark.read_topic and write with write_topic, which use Spark's jars "
-            "for Avro and Kafka (srfix.serde.spark.packages).",
-            reasons=(f"{lacking}.",),
-        )
-    return SparkError(
-        'Spark does not find format("srfix"), because the module pyspark_srfix is not where Spark\'s driver runs. '
-        "Install srfix there (for Spark Connect: on the server), and start a new session."
-    )

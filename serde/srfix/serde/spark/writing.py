@@ -98,7 +98,13 @@ def to_registry(
     def transform(df: DataFrame) -> DataFrame:
         row = frame_row(plan, df.schema, from_, column)
         if null_rows == "tombstone" and row.is_null is not None and row.is_marked is None:
-            raise _unmarked(plan)
+            name = reason_columns(plan.role).tombstone
+            raise UsageError(
+                f"null_rows='tombstone' needs the column {name}, which marks tombstones, but the frame has no such "
+                "column. Without it, a null row may also be a row that could not be read. from_registry and read_topic "
+                "add the column: keep it in your select. To delete keys for other reasons, add it yourself: "
+                f'withColumn("{name}", lit(True)) on their rows.'
+            )
         is_quarantine = on_error == "quarantine"
         write = _engine(df, plan, row, engine, workers_have_srfix, is_quarantine=is_quarantine)
         names = reason_columns(plan.role)
@@ -119,16 +125,6 @@ def to_registry(
         )
 
     return transform
-
-
-def _unmarked(plan: WritePlan) -> UsageError:
-    name = reason_columns(plan.role).tombstone
-    return UsageError(
-        f"null_rows='tombstone' needs the column {name}, which marks tombstones, but the frame has no such column. "
-        "Without it, a null row may also be a row that could not be read. from_registry and read_topic add the "
-        f'column: keep it in your select. To delete keys for other reasons, add it yourself: withColumn("{name}", '
-        "lit(True)) on their rows."
-    )
 
 
 def write_topic(

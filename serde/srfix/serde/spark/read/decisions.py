@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
+from itertools import chain
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -70,8 +71,7 @@ def _parts(value: object, within: tuple[int, ...]) -> Iterator[str]:
                 yield from _parts(item, within)
         case dict():
             yield f"dict {len(value)}"
-            for key, item in value.items():
-                yield from _parts(key, within)
+            for item in chain.from_iterable(value.items()):
                 yield from _parts(item, within)
         case set() | frozenset():
             yield f"set {len(value)}"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import Lock
-from typing import Final, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Final, Literal, Protocol, TypeVar
 
 from srfix.serde.bounds import PLANNING_REQUESTS
 from srfix.serde.errors import UsageError
@@ -42,17 +42,12 @@ class PlanRegistry(SerdeRegistry, Protocol):
     def versions(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]: ...
 
 
-@runtime_checkable
-class _Forgetful(Protocol):
-    def forget_unknown_ids(self) -> None: ...
-
-
 class PlanLookups:
     """A plan's requests, from several threads. An id whose version has the same text is not asked again."""
 
     def __init__(self, registry: PlanRegistry) -> None:
         self._registry = registry
-        if isinstance(registry, _Forgetful):
+        if hasattr(registry, "forget_unknown_ids"):
             registry.forget_unknown_ids()  # a new plan needs the registry's present state
         # Keyed by context, because each context has its own ids.
         self._by_id: dict[tuple[str, int], RegisteredSchema] = {}
@@ -113,10 +108,10 @@ def listed(
     """Also soft-deleted versions, because readers accept them. Only unknown ones are requested."""
     by_place = {(entry.subject, entry.version): entry for entry in known_versions}
 
-    def place(subject: Subject, version: int) -> ListedVersion | None:
-        entry = by_place.get((subject, version))
-        if entry is not None:
-            return entry
+    def at(place: tuple[Subject, int]) -> ListedVersion | None:
+        subject, version = place
+        if place in by_place:
+            return by_place[place]
         try:
             answer = lookups.version(subject, version, deleted=True)
         except (SubjectNotFoundError, VersionNotFoundError):
@@ -124,7 +119,7 @@ def listed(
         return ListedVersion(subject=subject, version=version, schema_id=answer.schema_id)
 
     places = [(subject, version) for subject in subjects for version in lookups.versions(subject, deleted=True)]
-    yield from filter(None, side_by_side(lambda one: place(*one), places))
+    yield from filter(None, side_by_side(at, places))
 
 
 def _is_compact(text: str) -> bool:

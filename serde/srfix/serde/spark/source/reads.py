@@ -31,7 +31,7 @@ from srfix.serde.spark.source.offsets import (
 )
 from srfix.serde.spark.source.options import SourceOptions
 from srfix.serde.spark.source.records import RecordReader, captured_topic
-from srfix.serde.spark.source.task import Part, ReadTask, needed_names, useful_names
+from srfix.serde.spark.source.task import Part, ReadTask, needed_names
 from srfix.serde.specs import ReaderSchema, ReadSpec
 from srfix.serde.subjects.strategies import FixedSubject, TopicSubject
 
@@ -145,7 +145,9 @@ def _task(options: SourceOptions, frame: SourceFrame, of_files: Collection[str] 
     """`of_files` are the columns of a captured topic's files; None to read the topic itself."""
     plan = plan_of(options, frame)
     pickled = None if plan is None else pickle.dumps(plan)
-    useful = (name for name in useful_names(frame) if of_files is None or name in of_files)
+    # These give a bad row's place, and schemas in headers.
+    useful = ("partition", "offset", "headers") if frame.columns else ()
+    needed = needed_names(frame, options.role)
     records = RecordReader(
         topic=options.topic or "",
         kafka=dict(options.kafka),
@@ -158,7 +160,10 @@ def _task(options: SourceOptions, frame: SourceFrame, of_files: Collection[str] 
             frame=frame,
             plan=pickled,
             role=options.role,
-            names=tuple(dict.fromkeys((*needed_names(frame, options.role), *useful))),
+            names=(
+                *needed,
+                *(name for name in useful if name not in needed and (of_files is None or name in of_files)),
+            ),
             topic=options.topic,
             records=records if of_files is None else None,
             on_error=options.on_error,

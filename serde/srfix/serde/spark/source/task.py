@@ -107,11 +107,6 @@ def needed_names(frame: SourceFrame, role: Role) -> tuple[str, ...]:
     return tuple(dict.fromkeys((role.value, *shown))) if frame.columns else shown
 
 
-def useful_names(frame: SourceFrame) -> tuple[str, ...]:
-    """The record's columns that help if they are there: they give a bad row's place, and schemas in headers."""
-    return ("partition", "offset", "headers") if frame.columns else ()
-
-
 def _fail_of_first(
     reasons: pa.Array, messages: pa.Array, records: pa.RecordBatch, topic: str | None, role: Role
 ) -> None:

@@ -60,12 +60,10 @@ class RememberedRefusals:
 
     def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
         identity = given_schema_id(schema_id)
-        question = (identity, topic, role)
-        return self._ask(question, lambda: self._policy.resolve(identity, topic=topic, role=role))
+        return self._ask((identity, topic, role), lambda: self._policy.resolve(identity, topic=topic, role=role))
 
     def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
-        question = (guid, topic, role)
-        return self._ask(question, lambda: self._policy.resolve_guid(guid, topic=topic, role=role))
+        return self._ask((guid, topic, role), lambda: self._policy.resolve_guid(guid, topic=topic, role=role))
 
     def _ask(self, question: Hashable, ask: Callable[[], ResolvedSchema]) -> ResolvedSchema:
         until, error = self._refused.get(question, (0.0, None))
