@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.facts.decoding import RecordDecoder, record_document, shown
-from srfix.serde.arrow.decode import BatchEngine, to_arrow
+from srfix.serde.arrow.decode import BatchEngine, ValueWise, to_arrow
 from srfix.serde.arrow.row_wise import RowWise
-from srfix.serde.arrow.value_wise import ValueWise
 from srfix.serde.batches.rows import chunks_of_rows, deserialize_many
 from srfix.serde.bounds import PayloadBounds, bound_payloads, payload_bounds, remember
 from srfix.serde.casing import CaseRule

@@ -28,8 +28,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.arrow.decode import to_arrow
-from srfix.serde.arrow.value_wise import ValueWise
+from srfix.serde.arrow.decode import ValueWise, to_arrow
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import AvroDeserializer, SchemaDeserializer

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from srfix.serde.arrow.decode import ValueWise
 from srfix.serde.arrow.row_wise import RowWise
-from srfix.serde.arrow.value_wise import ValueWise
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import AvroDeserializer, SchemaDeserializer
 from srfix.serde.engine import DecodedBatch

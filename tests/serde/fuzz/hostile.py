@@ -17,8 +17,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final, Protocol, cast
 
-from srfix.serde.arrow.decode import to_arrow
-from srfix.serde.arrow.value_wise import ValueWise
+from srfix.serde.arrow.decode import ValueWise, to_arrow
 from srfix.serde.batches.rows import deserialize_many
 from srfix.serde.bounds import PayloadBounds, bound_payloads, payload_bounds
 from srfix.serde.columns.text import parse_columns

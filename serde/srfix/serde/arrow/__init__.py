@@ -1,7 +1,7 @@
 """Arrow batches of rows: payloads → typed columns and back. pyarrow is an extra (`srfix[arrow]`), loaded at the first
 call."""
 
-from srfix.serde.arrow.decode import BatchEngine, to_arrow
+from srfix.serde.arrow.decode import BatchEngine, ValueWise, to_arrow
 from srfix.serde.arrow.encode import EncodeEngine, EncodeKernelWise, EncodeRowWise, from_arrow
 from srfix.serde.arrow.kernel_wise import KernelWise
 from srfix.serde.arrow.row_wise import RowWise
@@ -14,7 +14,6 @@ from srfix.serde.arrow.types import (
     pyarrow_compute,
     reason_fields,
 )
-from srfix.serde.arrow.value_wise import ValueWise
 from srfix.serde.engine import EncodedBatch
 
 __all__ = [

@@ -13,11 +13,11 @@ import pytest
 
 from srfix.serde.errors import BadRowError, UsageError
 from srfix.serde.spark.source.frame import frame_of
+from srfix.serde.spark.source.log import record_type
 from srfix.serde.spark.source.names import Use
 from srfix.serde.spark.source.options import source_options
 from srfix.serde.spark.source.reads import BatchRead
-from srfix.serde.spark.source.records import CapturedTopic, captured_topic, read_part, record_type
-from srfix.serde.spark.source.task import task_reader
+from srfix.serde.spark.source.task import CapturedTopic, captured_topic, read_part, task_reader
 
 AT = datetime.datetime(2020, 9, 13, 12, 26, 40, tzinfo=datetime.UTC)
 NAMES = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")

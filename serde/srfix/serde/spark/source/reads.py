@@ -17,7 +17,7 @@ from srfix.serde.resolve.policies import ById, DualSubject, Resolver, UnderOneSu
 from srfix.serde.schemas.references import reference_texts
 from srfix.serde.spark.read.plan import ReadPlan, newest_columns, plan_read
 from srfix.serde.spark.source.frame import SourceFrame
-from srfix.serde.spark.source.log import TopicLog
+from srfix.serde.spark.source.log import RecordReader, TopicLog
 from srfix.serde.spark.source.names import Policy, Tombstones, in_options_words
 from srfix.serde.spark.source.offsets import (
     Log,
@@ -30,8 +30,7 @@ from srfix.serde.spark.source.offsets import (
     stated_offsets,
 )
 from srfix.serde.spark.source.options import SourceOptions
-from srfix.serde.spark.source.records import RecordReader, captured_topic
-from srfix.serde.spark.source.task import Part, ReadTask, needed_names
+from srfix.serde.spark.source.task import Part, ReadTask, captured_topic, needed_names
 from srfix.serde.specs import ReaderSchema, ReadSpec
 from srfix.serde.subjects.strategies import FixedSubject, TopicSubject
 

@@ -1,21 +1,25 @@
-"""The work of a task of `format("srfix")`: it decodes records with a plan, and gives batches of the frame. Runs in
-Spark's workers."""
+"""The work of a task of `format("srfix")`, in Spark's workers: it decodes records with a plan, and gives batches of the
+frame. Also captured topics: Parquet files with the columns of Spark's Kafka source, as `df.write.parquet(…)` writes it.
+"""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from srfix.serde.arrow.types import pyarrow, pyarrow_compute
-from srfix.serde.errors import BadRowError, Reason
+from srfix.serde.errors import BadRowError, Reason, UsageError
 from srfix.serde.spark.errors import BAD_ROW_END
 from srfix.serde.spark.interface import OnBadRow
 from srfix.serde.spark.source.frame import FieldKind, SourceFrame
+from srfix.serde.spark.source.log import RecordReader, record_type
 from srfix.serde.spark.source.offsets import OffsetRange
-from srfix.serde.spark.source.records import RecordReader, read_part, record_type
 from srfix.serde.spark.worker.decode import plan_decoder, spark_type
 from srfix.serde.subjects.names import Role
 
@@ -164,3 +168,70 @@ class ReadTasks:
 def task_reader(pickled: bytes) -> Callable[[Part], Iterator[pa.RecordBatch]]:
     task: ReadTask | ReadTasks = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
     return task.read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapturedTopic:
+    parts: tuple[bytes, ...]
+    names: frozenset[str]
+    """The columns of the files; a folder's name may also give a column (`topic=users/`)."""
+
+
+def captured_topic(path: str, names: Collection[str]) -> CapturedTopic:
+    """A path on this machine and on the workers, or the URI of a file system that pyarrow knows (s3, gs, hdfs)."""
+    dataset = _dataset()
+    place = path if "://" in path else str(Path(path.removeprefix("file:")).absolute())
+    try:
+        # Spark's own files (_SUCCESS, .crc) are skipped.
+        files = dataset.dataset(place, format="parquet", partitioning="hive")
+    except (OSError, ValueError, pyarrow().ArrowException) as error:
+        raise UsageError(
+            f"The captured topic at {path!r} cannot be read: {error}. Give a Parquet file or a folder of them, with the "
+            "columns of Spark's Kafka source."
+        ) from error
+    lacking = [name for name in names if name not in files.schema.names]
+    if lacking:
+        raise UsageError(
+            f"The captured topic at {path!r} lacks the column {lacking[0]!r}; it has {', '.join(files.schema.names)}. Capture "
+            "it by writing the frame of Spark's Kafka source, or leave the column out."
+        )
+    return CapturedTopic(
+        parts=tuple(pickle.dumps(part) for fragment in files.get_fragments() for part in fragment.split_by_row_group()),
+        names=frozenset(files.schema.names),
+    )
+
+
+def read_part(part: bytes, names: Sequence[str], at_a_time: int, topic: str | None) -> Iterator[pa.RecordBatch]:
+    pa, dataset = pyarrow(), _dataset()
+    fragment = pickle.loads(part)  # noqa: S301 - the driver's, by the same way as the code that is running
+    schema = fragment.physical_schema
+    for name, value in dataset.get_partition_keys(fragment.partition_expression).items():
+        if name not in schema.names:
+            schema = schema.append(pa.field(name, pa.scalar(value).type))
+    wanted = None if topic is None or "topic" not in schema.names else dataset.field("topic") == topic
+    for batch in dataset.Scanner.from_fragment(
+        fragment, schema=schema, columns=list(names), filter=wanted, batch_size=at_a_time
+    ).to_batches():
+        if batch.num_rows:
+            arrays = [_cast(batch.column(name), name) for name in names]
+            yield pa.RecordBatch.from_arrays(arrays, names=list(names))
+
+
+def _cast(array: pa.Array, name: str) -> pa.Array:
+    pa = pyarrow()
+    type_ = record_type(name)
+    try:
+        if pa.types.is_timestamp(array.type) and array.type.tz is None:
+            # INT96, in which Spark writes times by default, is UTC.
+            array = array.cast(pa.timestamp("us")).cast(type_)
+        return array if array.type == type_ else array.cast(type_)
+    except pa.ArrowException as error:
+        raise UsageError(
+            f"The captured topic's column {name!r} is {array.type}; it must be {type_}: {error}. Write it as Spark's Kafka "
+            "source gives it."
+        ) from error
+
+
+def _dataset() -> ModuleType:
+    pyarrow()
+    return import_module("pyarrow.dataset")

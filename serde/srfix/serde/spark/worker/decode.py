@@ -16,10 +16,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypedDict, cast
 from uuid import UUID
 
-from srfix.serde.arrow.decode import BatchEngine, arrow_text
+from srfix.serde.arrow.decode import BatchEngine, ValueWise, arrow_text
 from srfix.serde.arrow.kernel_wise import KernelWise
 from srfix.serde.arrow.types import arrow_schema, pyarrow
-from srfix.serde.arrow.value_wise import ValueWise
 from srfix.serde.batches.rows import deserialize_many, without_frames
 from srfix.serde.bounds import bound_payloads
 from srfix.serde.columns.types import Columns
