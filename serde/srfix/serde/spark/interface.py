@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from textwrap import shorten
-from typing import Final, Literal, TypeAlias
+from typing import Final, Generic, Literal, TypeAlias, TypeVar
 
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns.times import Times
 from srfix.serde.connect.columns import Dropped
 from srfix.serde.errors import Reason, SrfixError, UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.resolve.resolved import ResolvedSchema, SecondAnswered
+from srfix.serde.specs import RowSpec
 from srfix.serde.subjects.names import Role, Subject
 from srfix.serde.wire import SchemaId
 
@@ -26,6 +29,36 @@ MissingColumns: TypeAlias = Literal["error", "null"]
 OnBadRow: TypeAlias = Literal["fail", "quarantine", "null"]
 """The handling of a row that cannot be read: it fails the job, with its topic, partition and offset; or it stays, with
 null instead of the row, and its reason, message and bytes in separate columns; or it is null, and only counted."""
+
+
+_Spec = TypeVar("_Spec", bound=RowSpec)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Decisions(Generic[_Spec]):
+    """What plans to read and to write decide alike."""
+
+    topic: str
+    """The topic after which subjects are named."""
+    role: Role
+    """Keys or values."""
+    spec: _Spec
+    """How bodies are read or written: the columns of this half as declared, and how names are matched to them."""
+
+    @property
+    def wrapped(self) -> bool:
+        """False if a body is the bare value of the only column."""
+        return self.spec.wrapped
+
+    @property
+    def case_rule(self) -> CaseRule:
+        """The rule that decides which field feeds which column, or which column a row's name means."""
+        return self.spec.case_rule
+
+    @property
+    def times(self) -> Times:
+        """`"integers"` if a DATE, TIME or TIMESTAMP is the integer in the record."""
+        return self.spec.times
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

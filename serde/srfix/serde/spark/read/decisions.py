@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from srfix.serde.bounds import PayloadBounds, payload_bounds
-from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.from_spark import spark_schema
 from srfix.serde.columns.text import print_columns
-from srfix.serde.columns.times import Times
 from srfix.serde.columns.types import Columns
 from srfix.serde.deserializer import deserializer_of
 from srfix.serde.errors import SecretError
@@ -25,7 +23,7 @@ from srfix.serde.interface import Deserializer
 from srfix.serde.resolve.policies import Resolver
 from srfix.serde.resolve.resolved import ResolvedSchema
 from srfix.serde.schemas.references import reference_name
-from srfix.serde.spark.interface import ListedVersion, NewestSchema, PlannedRefusal, PlannedSchema
+from srfix.serde.spark.interface import Decisions, ListedVersion, NewestSchema, PlannedRefusal, PlannedSchema
 from srfix.serde.specs import ReaderSchema, ReadSpec
 from srfix.serde.subjects.names import Role, Subject
 
@@ -137,17 +135,11 @@ class PlannedResolver:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class ReadDecisions:
+class ReadDecisions(Decisions[ReadSpec]):
     """How payloads are read: everything of a `ReadPlan` except the methods that explain it or make it again."""
 
-    topic: str
-    """The topic after which subjects are named."""
-    role: Role
-    """Keys or values."""
     format: Format | None
     """The format of bodies; None if each schema's type decides it (Avro and JSON_SR in one topic)."""
-    spec: ReadSpec
-    """How bodies are read: the columns of this half as declared, which decide what feeds them."""
     policy: Resolver | None
     """The policy to ask for an id that the plan does not have; None for a format without schemas."""
     subjects: tuple[Subject, ...] = ()
@@ -173,16 +165,6 @@ class ReadDecisions:
         return columns
 
     @property
-    def wrapped(self) -> bool:
-        """False if a body is the bare value of the only column."""
-        return self.spec.wrapped
-
-    @property
-    def case_rule(self) -> CaseRule:
-        """The rule that decides which field feeds which column."""
-        return self.spec.case_rule
-
-    @property
     def strict(self) -> bool:
         """True if a row with any unfed column is bad; False if only a row with all columns unfed is bad."""
         return self.spec.strict
@@ -192,11 +174,6 @@ class ReadDecisions:
         """The Avro schema whose aliases, defaults and promotions count: the given schema, or with `NEWEST` the newest
         schema."""
         return self.spec.reader_schema
-
-    @property
-    def times(self) -> Times:
-        """`"integers"` if a DATE, TIME or TIMESTAMP is the integer in the record."""
-        return self.spec.times
 
     def deserializer(self) -> Deserializer:
         """The deserializer for payloads in this process: rows are dicts of `columns`. Both engines give the same

@@ -7,9 +7,8 @@ from dataclasses import astuple, dataclass
 from itertools import chain
 from typing import Final
 
-from srfix.serde.casing import CaseRule, match_fields
+from srfix.serde.casing import match_fields
 from srfix.serde.column_sources.from_spark import SparkSchema
-from srfix.serde.columns.times import Times
 from srfix.serde.columns.types import Columns
 from srfix.serde.errors import ColumnError, Reason, UsageError
 from srfix.serde.formats.avro import field_names
@@ -20,24 +19,18 @@ from srfix.serde.serdes.schema_choices import SettledSchema
 from srfix.serde.serializer import FRAMED, SCHEMALESS
 from srfix.serde.spark.errors import UNWRITTEN_END
 from srfix.serde.spark.frame_types import FrameField, ddl, fields_of, frame_fields, quoted, sql_text, word_of
-from srfix.serde.spark.interface import reason_columns
+from srfix.serde.spark.interface import Decisions, reason_columns
 from srfix.serde.specs import WriteSpec
 from srfix.serde.subjects.names import Role, Subject
 from srfix.serde.wire import Framing, SchemaId, frame_guid, prefix_id_bytes, schema_id_header
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WriteDecisions:
+class WriteDecisions(Decisions[WriteSpec]):
     """How rows are written: everything of a `WritePlan` except the methods that explain it."""
 
-    topic: str
-    """The topic after which the subject was named."""
-    role: Role
-    """Keys or values."""
     format: Format
     """The format of bodies."""
-    spec: WriteSpec
-    """How rows are written: the columns of this half, and how a row's names are matched to them."""
     framing: Framing = Framing.PREFIX_ID
     """The place of the schema's id or GUID."""
     settled: SettledSchema | None = None
@@ -54,24 +47,9 @@ class WriteDecisions:
         return self.spec.columns
 
     @property
-    def wrapped(self) -> bool:
-        """False if a body is the bare value of the only column."""
-        return self.spec.wrapped
-
-    @property
-    def case_rule(self) -> CaseRule:
-        """The rule that matches a row's names to the columns."""
-        return self.spec.case_rule
-
-    @property
     def cut_times(self) -> bool:
         """True if times finer than the schema's unit are cut; otherwise their rows are bad."""
         return self.spec.cut_times
-
-    @property
-    def times(self) -> Times:
-        """`"integers"` if a DATE, TIME or TIMESTAMP of a row is the integer to write."""
-        return self.spec.times
 
     @property
     def schema(self) -> Schema | None:
