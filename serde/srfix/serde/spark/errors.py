@@ -16,17 +16,6 @@ from contextlib import contextmanager
 from typing import Final
 
 from srfix.serde import errors
-from srfix.serde.errors import (
-    AccessDeniedError,
-    BadRowError,
-    ClusterError,
-    EngineRefusedError,
-    Reason,
-    SparkError,
-    SrfixError,
-    UsageError,
-    WorkerPackageError,
-)
 from srfix.serde.printable import capitalized, foreign
 from srfix.serde.schemas import errors as registry_errors
 from srfix.serde.spark.releases import lacks_source, missing_jar
@@ -48,53 +37,53 @@ _OFFSETS_ARE: Final = (
     "Give earliest, latest, or an offset for each partition of the topic: {{0: 23, 1: -2}}; -2 is the earliest, -1 the "
     "latest."
 )
-_SAID: Final[tuple[tuple[str, type[ClusterError | UsageError], str], ...]] = (
+_SAID: Final[tuple[tuple[str, type[errors.ClusterError | errors.UsageError], str], ...]] = (
     (
         r"No resolvable bootstrap urls|BootstrapResolutionException",
-        ClusterError,
+        errors.ClusterError,
         "Spark does not find {where}: its driver cannot resolve a host name, or a port is missing. Check "
         "bootstrap_servers (HOST:PORT,…).",
     ),
     (
         _CONFIG + r": [^\n]*?configuration \"?(?P<name>[a-z][a-z.]*[a-z])\b",
-        UsageError,
+        errors.UsageError,
         "Kafka's client refuses the value of kafka.{name}" + _REFUSED,
     ),
     (
         r"javax\.security\.auth\.login\.LoginException|in the JAAS configuration|JAAS config entry",
-        UsageError,
+        errors.UsageError,
         "Kafka's client refuses the value of kafka.sasl.jaas.config or kafka.sasl.mechanism" + _REFUSED,
     ),
-    (_CONFIG + r"\b", UsageError, "Kafka's client refuses one of the options kafka.…" + _REFUSED),
+    (_CONFIG + r"\b", errors.UsageError, "Kafka's client refuses one of the options kafka.…" + _REFUSED),
     (
         _KAFKAS + r"UnknownTopicOrPartitionException\b",
-        ClusterError,
+        errors.ClusterError,
         "{Topic} is not in {where}, or this user is not allowed to see it. Check its spelling (letter case counts) "
         "and the cluster; Spark does not create topics.",
     ),
     (
         r"Partitions specified for Kafka \w+ offsets don't match",
-        UsageError,
+        errors.UsageError,
         "The given offsets name other partitions than {topic} has. " + _OFFSETS_ARE,
     ),
-    (r'Expected e\.g\. \{"topicA"', UsageError, "Spark does not know these offsets. " + _OFFSETS_ARE),
+    (r'Expected e\.g\. \{"topicA"', errors.UsageError, "Spark does not know these offsets. " + _OFFSETS_ARE),
     (
         _KAFKAS + r"TimeoutException: Partition (?P<partition>\d+) of topic (?P<named>\S+) with partition count "
         r"(?P<count>\d+) is not present in metadata",
-        ClusterError,
+        errors.ClusterError,
         "A row names partition {partition} of the topic {named!r}, which has {has}. Leave the column partition out, "
         "so that Kafka chooses by the key; or give the topic more partitions.",
     ),
     (
         _KAFKAS + r"TimeoutException: Topic (?P<named>\S+) not present in metadata",
-        ClusterError,
+        errors.ClusterError,
         "{Where} gave no information about the topic {named!r} in time: the topic does not exist and is not created "
         "automatically; or this user is not allowed to see it; or no broker answered. Check its spelling, and "
         "bootstrap_servers.",
     ),
     (
         _KAFKAS + r"(?:TimeoutException|DisconnectException)\b",
-        ClusterError,
+        errors.ClusterError,
         "No broker of {where} answered about {topic} in time. Check bootstrap_servers, and that Spark's driver and "
         "executors reach every broker under its advertised name (advertised.listeners). Also check "
         "kafka.security.protocol: a broker with TLS does not answer a client without TLS.",
@@ -110,7 +99,7 @@ def kafka_error_of(
     of_topic: str | None = None,
     servers: str | None = None,
     writes: bool = False,
-) -> SrfixError | None:
+) -> errors.SrfixError | None:
     """None if the text is not about Kafka. `of_topic` are words that replace the topic (one of several topics)."""
     if of_topic is None:
         of_topic = "the topic" if topic is None else f"the topic {foreign(topic)!r}"
@@ -118,7 +107,7 @@ def kafka_error_of(
     if (match := _DENIED.search(text)) is not None:
         verb = "write" if writes else "read"
         acl = f"Describe and {verb.capitalize()} on {of_topic}" if match[1] == "Topic" else _ACLS[match[1]]
-        return AccessDeniedError(
+        return errors.AccessDeniedError(
             f"Spark is not allowed to {verb} {of_topic} in {where}. The ACL to ask for is {acl}.", acl=acl
         )
     if (match := _UNKNOWN_USER.search(text)) is not None:
@@ -127,7 +116,7 @@ def kafka_error_of(
         names = (
             "kafka.sasl.mechanism and kafka.sasl.jaas.config" if is_sasl else "kafka.security.protocol and kafka.ssl.…"
         )
-        return ClusterError(f"Spark reached {where}, but {what}. Check the options {names}.")
+        return errors.ClusterError(f"Spark reached {where}, but {what}. Check the options {names}.")
     for pattern, kind, words in _SAID:
         if (match := re.search(pattern, text)) is not None:
             parts = {name: foreign(part) for name, part in match.groupdict().items()}
@@ -164,7 +153,7 @@ _KINDS: Final = {
     kind.__name__: kind
     for module in (errors, registry_errors)
     for kind in vars(module).values()
-    if isinstance(kind, type) and issubclass(kind, SrfixError)
+    if isinstance(kind, type) and issubclass(kind, errors.SrfixError)
 }
 
 
@@ -173,7 +162,7 @@ def is_sparks(error: BaseException) -> bool:
     return type(error).__module__.partition(".")[0] in {"pyspark", "py4j", "grpc"}
 
 
-def srfix_error_of(error: BaseException, *, of_kafka: bool = True) -> SrfixError | None:
+def srfix_error_of(error: BaseException, *, of_kafka: bool = True) -> errors.SrfixError | None:
     """srfix's error within an error that Spark raised on the driver (for an action or a stream); None if it is not
     srfix's.
 
@@ -181,35 +170,35 @@ def srfix_error_of(error: BaseException, *, of_kafka: bool = True) -> SrfixError
 
     :param of_kafka: False leaves errors of Kafka's client to the caller, who knows topic and cluster.
     """
-    if isinstance(error, SrfixError):
+    if isinstance(error, errors.SrfixError):
         return error
     text = str(error)
     for pattern, end in ((_BAD_ROW, BAD_ROW_END), (_UNWRITTEN, UNWRITTEN_END)):
         if match := pattern.search(text):
             place = match.groupdict()
             partition, offset = place.get("partition"), place.get("offset")
-            return BadRowError(
+            return errors.BadRowError(
                 match[0] + end,
                 topic=place["topic"],
                 partition=None if partition is None else int(partition),
                 offset=None if offset is None else int(offset),
-                reason=Reason(place["reason"]),
+                reason=errors.Reason(place["reason"]),
             )
     if raised := _RAISED.findall(text):
         name, message = raised[-1]
-        kind = _KINDS.get(name, SrfixError) if name else WorkerPackageError
+        kind = _KINDS.get(name, errors.SrfixError) if name else errors.WorkerPackageError
         revived = kind.__new__(kind)  # the constructor is not called, because some build their message themselves
         revived.args = (message,)
         return revived
     if not _NO_SOURCE.search(text):
         return missing_jar(text) or (kafka_error_of(text) if of_kafka else None)
     if (lacking := lacks_source()) is not None:
-        return EngineRefusedError(
+        return errors.EngineRefusedError(
             f"{lacking}. Read with srfix.serde.spark.read_topic and write with write_topic, which use Spark's jars "
             "for Avro and Kafka (srfix.serde.spark.packages).",
             reasons=(f"{lacking}.",),
         )
-    return SparkError(
+    return errors.SparkError(
         'Spark does not find format("srfix"), because the module pyspark_srfix is not where Spark\'s driver runs. '
         "Install srfix there (for Spark Connect: on the server), and start a new session."
     )

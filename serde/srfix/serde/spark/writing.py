@@ -345,29 +345,25 @@ def _engine(
     is_quarantine: bool,
 ) -> JvmWrite | None:
     write: JvmWrite | None = None
+    why: tuple[str, ...] = ("every cast is exact",) if engine == "auto" else ("it was asked for",)
     try:
         write = jvm_write(plan, row)
-        why = ["it was asked for"]
         if engine != "arrow":
             _require_jvm(df, is_quarantine=is_quarantine)
-            why = why if engine == "jvm" else ["every cast is exact"]
     except (EngineRefusedError, JarMissingError) as error:
         if engine == "jvm":
             raise
-        reasons = error.reasons if isinstance(error, EngineRefusedError) else (error.message,)
-        why = ["it was asked for"] if engine == "arrow" else list(reasons)
         write = None
+        if engine == "auto":
+            why = error.reasons if isinstance(error, EngineRefusedError) else (error.message,)
     chosen = "arrow" if write is None or engine == "arrow" else "jvm"
+    need = f"The {plan.role.value}s of topic {plan.topic!r} need the arrow engine ({'; '.join(why)})"
     if chosen == "arrow" and (lacking := lacks_arrow()) is not None:
-        raise EngineRefusedError(
-            f"The {plan.role.value}s of topic {plan.topic!r} need the arrow engine ({'; '.join(why)}). {lacking}.",
-            reasons=(*why, lacking),
-        )
+        raise EngineRefusedError(f"{need}. {lacking}.", reasons=(*why, lacking))
     if chosen == "arrow" and workers_have_srfix is False:
         raise WorkerPackageError(
-            f"The {plan.role.value}s of topic {plan.topic!r} need the arrow engine ({'; '.join(why)}), which runs on "
-            "the workers, but workers_have_srfix=False says that they lack srfix. Install it there (make pyfiles, "
-            "or pip install)."
+            f"{need}, which runs on the workers, but workers_have_srfix=False says that they lack srfix. Install it "
+            "there (make pyfiles, or pip install)."
         )
     _LOG.info(
         "The %ss of topic %r are written by the engine %s: %s.",

@@ -94,7 +94,10 @@ def jvm_rows(read: JvmRead, payload: Payload, *, fallback: Callable[[Column], Co
     """`struct<row>`, with a fallback `struct<row, left>`: row is null if Spark's Avro could not read it, left if it could.
     There is one call of `from_avro` for each shape. Without a fallback, payloads of unknown schemas are bad rows."""
     row = _rows(read, payload).alias(_ROW)
-    return F.struct(row) if fallback is None else F.struct(row, _left(read, payload, fallback).alias(_LEFT))
+    if fallback is None:
+        return F.struct(row)
+    final = _has(payload, read.schema_ids) if read.schema_ids else F.lit(False)
+    return F.struct(row, fallback(F.when(~final, payload.bytes_)).alias(_LEFT))
 
 
 def judged(
@@ -143,11 +146,6 @@ def _rows(read: JvmRead, payload: Payload) -> Column:
     return case((_has(payload, shape.schema_ids), _read(shape, payload, type_)) for shape in read.shapes).otherwise(
         null
     )
-
-
-def _left(read: JvmRead, payload: Payload, fallback: Callable[[Column], Column]) -> Column:
-    final = _has(payload, read.schema_ids) if read.schema_ids else F.lit(False)
-    return fallback(F.when(~final, payload.bytes_))
 
 
 def _verdicts(read: JvmRead, payload: Payload, left: Column | None) -> list[_Verdict]:

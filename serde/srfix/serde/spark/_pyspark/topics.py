@@ -12,19 +12,8 @@ from pyspark.sql.types import StringType
 
 from srfix.serde.column_sources.from_spark import spark_schema
 from srfix.serde.errors import EngineRefusedError, Reason, UsageError
+from srfix.serde.spark._pyspark import frames
 from srfix.serde.spark._pyspark.engines import Decoding
-from srfix.serde.spark._pyspark.frames import (
-    FINE,
-    check_payloads,
-    count_columns,
-    decode_frame,
-    default_columns,
-    failure,
-    is_bad_row,
-    metrics_name,
-    named,
-    raised_where,
-)
 from srfix.serde.spark._pyspark.jvm import case, in_words
 from srfix.serde.spark._pyspark.strict import struct_type
 from srfix.serde.spark.interface import OnBadRow, reason_columns
@@ -54,13 +43,13 @@ def decode_topics(
     shared = plans.shared
     of = [F.col("topic").isin(*topics) for _, topics in shared]
     parts = [f"{_PART}{number}" for number in range(len(shared))]
-    check_payloads(df, column, (*parts, *astuple(names)))
+    frames.check_payloads(df, column, (*parts, *astuple(names)))
     # Only counting and quarantine need the reasons. If a query does neither, bad rows raise an error when they are
     # read.
     inner: OnBadRow = "fail" if on_error == "fail" and observe is None else "quarantine"
-    rows, payload = df, named(column)
+    rows, payload = df, frames.named(column)
     for (plan, topics), part, is_its in zip(shared, parts, of, strict=True):
-        rows = decode_frame(
+        rows = frames.decode_frame(
             rows.withColumn(part, F.when(is_its, payload)),
             plan,
             _decoding(plan, topics, decoding_of),
@@ -80,9 +69,9 @@ def decode_topics(
         reason = F.coalesce(is_null, _by_topic(of, parts, names.reason, F.lit(Reason.NO_PLAN.value)))
         message = _by_topic(of, parts, names.message, F.when(is_unplanned, F.lit(_NO_PLAN)))
         if observe is not None:
-            rows = rows.observe(observe, *count_columns(reason, payload, is_of_topics=True))
+            rows = rows.observe(observe, *frames.count_columns(reason, payload, is_of_topics=True))
         elif df.isStreaming and on_error != "fail":
-            rows = rows.observe(metrics_name(df, role, plans.name), *default_columns(reason))
+            rows = rows.observe(frames.metrics_name(df, role, plans.name), *frames.default_columns(reason))
     if on_error == "quarantine":
         bad = F.when(is_unplanned, payload)
         bad_payload = F.coalesce(*(F.col(part + names.payload) for part in parts), bad)
@@ -91,11 +80,11 @@ def decode_topics(
         words = F.lit(f"{Reason.NO_PLAN.value}: {_NO_PLAN}")
         is_bad = is_unplanned
         if inner == "quarantine":
-            is_bad, words = is_bad_row(reason), in_words(reason, message)
-        raised = F.raise_error(failure(df.columns, role, words))
-        rows, row = raised_where(rows, is_bad, raised, row)
+            is_bad, words = frames.is_bad_row(reason), in_words(reason, message)
+        raised = F.raise_error(frames.failure(df.columns, role, words))
+        rows, row = frames.raised_where(rows, is_bad, raised, row)
     ours = [name for name in rows.columns if name.startswith(_PART)]
-    return rows.withColumns({column: row} | added).drop(FINE, *ours)
+    return rows.withColumns({column: row} | added).drop(frames.FINE, *ours)
 
 
 def _decoding(plan: ReadPlan, topics: Sequence[str], decoding_of: Callable[[ReadPlan], Decoding]) -> Decoding:
