@@ -16,7 +16,7 @@ from srfix.serde.spark.errors import clear_errors
 from srfix.serde.spark.source.frame import SourceFrame, frame_of
 from srfix.serde.spark.source.names import Use
 from srfix.serde.spark.source.options import SourceOptions, source_options
-from srfix.serde.spark.source.topics import StreamReads, batch_read, columns_of_topics, stream_read
+from srfix.serde.spark.source.reads import StreamReads, batch_read, columns_of_topics, stream_read
 from tests.spark.source_world import COLUMNS, Topic
 
 RENAMED = json.dumps(

@@ -8,9 +8,8 @@ import pytest
 
 from srfix.serde import AvroDeserializer, RegistryClient, SrfixError, confluent
 from srfix.serde.spark import NEWEST, plan_read
-from srfix.serde.spark.source.frame import frame_of
+from srfix.serde.spark.source.frame import frame_of, plan_of, with_columns
 from srfix.serde.spark.source.options import Use, source_options
-from srfix.serde.spark.source.reads import plan_of, with_columns
 
 CONNECTS = {"connect.name": "org.apache.kafka.connect.data.Time", "connect.version": 1}
 TIME = {"type": "int", "logicalType": "time-millis", **CONNECTS}

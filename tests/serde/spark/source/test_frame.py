@@ -10,10 +10,9 @@ import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import ColumnError, UsageError, parse_columns
-from srfix.serde.spark.source.frame import FieldKind, SourceFrame, frame_of, spark_json
+from srfix.serde.spark.source.frame import FieldKind, SourceFrame, frame_of, spark_json, with_columns
 from srfix.serde.spark.source.names import Use
 from srfix.serde.spark.source.options import SourceOptions, source_options
-from srfix.serde.spark.source.reads import with_columns
 from tests.serde.fakes import spark_struct
 from tests.serde.spark.source.test_options import options as options_of
 

@@ -11,9 +11,9 @@ from srfix.serde import CaseRule, Role, SecretError, UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.spark import source
+from srfix.serde.spark.source.frame import registry_of, with_columns
 from srfix.serde.spark.source.names import _OPTIONS, Policy, Tombstones, Use
 from srfix.serde.spark.source.options import SourceOptions, source_options
-from srfix.serde.spark.source.reads import registry_of, with_columns
 from tests.serde.properties.java_stores import CHAIN, KEY, der, jks, key_der
 
 SERVERS = {"bootstrap.servers": "broker:9092"}

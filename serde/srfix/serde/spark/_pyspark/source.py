@@ -24,8 +24,14 @@ from srfix.serde.spark.releases import lacks_source_stream_writer
 from srfix.serde.spark.source.frame import SourceFrame, frame_of, spark_json
 from srfix.serde.spark.source.names import Use
 from srfix.serde.spark.source.options import SourceOptions, source_options
-from srfix.serde.spark.source.reads import BatchRead, StreamRead
-from srfix.serde.spark.source.topics import StreamReads, batch_read, columns_of_topics, stream_read
+from srfix.serde.spark.source.reads import (
+    BatchRead,
+    StreamRead,
+    StreamReads,
+    batch_read,
+    columns_of_topics,
+    stream_read,
+)
 from srfix.serde.spark.source.write import planned_write
 
 if TYPE_CHECKING:

@@ -1,25 +1,39 @@
 """The columns of a frame of `format("srfix")`: a row's columns, the reason for a missing row, and the record's own
-columns."""
+columns; and the plan that turns payloads into its rows."""
 
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from dataclasses import field as default_field
 from enum import Enum
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from srfix.serde.arrow.types import reason_fields
 from srfix.serde.casing import declared_name
 from srfix.serde.column_sources.from_spark import columns_from_spark, spark_schema
 from srfix.serde.column_sources.given import given_columns
 from srfix.serde.columns.half import half_of
+from srfix.serde.columns.text import print_columns
+from srfix.serde.columns.times import with_times
 from srfix.serde.columns.types import Columns
-from srfix.serde.errors import UsageError
+from srfix.serde.errors import SecretError, UsageError
+from srfix.serde.formats.table import SCHEMA_FORMATS
+from srfix.serde.properties.registry import open_registry
+from srfix.serde.resolve.policies import ById, DualSubject, Resolver, UnderOneSubject
+from srfix.serde.schemas.references import reference_texts
 from srfix.serde.spark.frame_types import FrameField, FrameType, fields_of, frame_fields, struct_of
-from srfix.serde.spark.source.names import Tombstones
+from srfix.serde.spark.read.plan import ReadPlan, newest_columns, plan_read
+from srfix.serde.spark.source.names import Policy, Tombstones, in_options_words
 from srfix.serde.spark.source.options import SourceOptions
+from srfix.serde.specs import ReaderSchema, ReadSpec
+from srfix.serde.subjects.strategies import FixedSubject, TopicSubject
+
+if TYPE_CHECKING:
+    from srfix.serde.registry.client import RegistryClient
+    from srfix.serde.subjects.names import SubjectStrategy
 
 _METADATA_TYPES: Final[Mapping[str, FrameType]] = {
     "key": "binary",
@@ -254,3 +268,104 @@ def _bare(type_: object) -> object:
 
 def _named(type_: FrameType) -> str:
     return type_ if isinstance(type_, str) else str(type_["type"])
+
+
+def registry_of(options: SourceOptions) -> RegistryClient | None:
+    if not options.registry.urls:
+        return None
+    client = open_registry(options.registry, options.registry.urls, kafka=options.kafka)
+    try:
+        pickle.dumps(client)
+    except SecretError as error:
+        raise SecretError(
+            f"{error.message} As an option: registry.basic.auth.user.info=USER:env:NAME, or "
+            "registry.bearer.auth.token=file:PATH; the workers read it for themselves. A client certificate in a "
+            "Java key store cannot be sent to the workers either: give it as PEM files, "
+            "registry.ssl.certificate.location and registry.ssl.key.location."
+        ) from None
+    return client
+
+
+def with_columns(options: SourceOptions) -> SourceOptions:
+    registry = registry_of(options)  # first: it refuses a literal password
+    if options.columns is not None or options.format not in SCHEMA_FORMATS:
+        return options
+    assert registry is not None  # source_options has checked this
+    half, newest = newest_columns(
+        registry,
+        options.required_topic(),
+        ReadSpec(case_rule=options.case_rule, wrap=options.wrap, times=options.times),
+        role=options.role,
+        format=options.format,
+        policy=_policy(options, registry),
+    )
+    columns = half.known_columns
+    # The reader gets only the frame's columns, and uses ksqlDB's default.
+    if options.wrap is None and half_of(columns, options.role, None).wrapped != half.wrapped:
+        raise UsageError(
+            f"The newest schema for the {options.role.value}s of topic {options.topic!r} has one column, "
+            f'{columns[0].name}. Set .option("wrap", "{"true" if half.wrapped else "false"}").'
+        )
+    counts = (
+        {} if half.reader_schema is None or options.reader_schema is not None else {options.required_topic(): newest}
+    )
+    return replace(
+        options,
+        columns=print_columns(with_times(columns, options.times)),
+        newest={topic: (schema.subject, schema.schema_id) for topic, schema in counts.items()},
+    )
+
+
+def plan_of(options: SourceOptions, frame: SourceFrame) -> ReadPlan | None:
+    if options.format is None:
+        return None
+    registry = registry_of(options) if options.format in SCHEMA_FORMATS else None
+    with in_options_words():
+        return plan_read(
+            registry,
+            options.required_topic(),
+            frame.columns,
+            role=options.role,
+            format=options.format,
+            case_rule=options.case_rule,
+            wrap=options.wrap if frame.wrap is None else frame.wrap,
+            policy=None if registry is None else _policy(options, registry),
+            reader_schema=_reader(options, frame, registry),
+            missing_columns=options.missing_columns,
+            strict=options.strict,
+            times=options.times,
+            delimiter=options.delimiter,
+        )
+
+
+def _reader(options: SourceOptions, frame: SourceFrame, registry: RegistryClient | None) -> str | ReaderSchema | None:
+    if (
+        options.reader_schema is not None
+        or registry is None
+        or options.topic is None
+        or options.topic not in frame.newest
+    ):
+        return options.reader_schema
+    subject, schema_id = frame.newest[options.topic]
+    schema = registry.schema_by_id(schema_id, subject=subject).schema
+    return ReaderSchema(text=schema.text, references=reference_texts(registry, schema, subject=subject))
+
+
+def _policy(options: SourceOptions, registry: RegistryClient) -> Resolver:
+    match options.policy:
+        case Policy.BY_ID:
+            return ById(registry)
+        case Policy.ONE_SUBJECT:
+            return UnderOneSubject(registry, fixed_subject(options))
+        case Policy.DUAL_SUBJECT:
+            first, second = options.subjects
+            return DualSubject(
+                registry, first=FixedSubject(key=first, value=first), second=FixedSubject(key=second, value=second)
+            )
+
+
+def fixed_subject(options: SourceOptions) -> SubjectStrategy:
+    if not options.subjects:
+        return TopicSubject()
+    (subject,) = options.subjects
+    return FixedSubject(key=subject, value=subject)

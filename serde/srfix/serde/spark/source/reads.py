@@ -1,143 +1,37 @@
-"""The decisions of `format("srfix")` on the driver: the plan, the parts, and the end of a micro-batch. No pyspark."""
+"""The decisions of `format("srfix")` on the driver: the parts of a read, and the end of a micro-batch. No pyspark.
+
+Each of several topics has its plan, its task and its offsets; the checkpoint of their stream is `{"topics": {"users": …,
+"orders": …}}`, with the checkpoint of a single-topic stream for each. A checkpoint of one topic is also accepted, so that
+a query can get more topics later.
+"""
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Final, cast
 
-from srfix.serde.columns.half import half_of
-from srfix.serde.columns.text import print_columns
-from srfix.serde.columns.times import with_times
-from srfix.serde.errors import SecretError, UsageError
-from srfix.serde.formats.table import SCHEMA_FORMATS
-from srfix.serde.properties.registry import open_registry
-from srfix.serde.resolve.policies import ById, DualSubject, Resolver, UnderOneSubject
-from srfix.serde.schemas.references import reference_texts
-from srfix.serde.spark.read.plan import ReadPlan, newest_columns, plan_read
-from srfix.serde.spark.source.frame import SourceFrame
-from srfix.serde.spark.source.log import RecordReader, TopicLog
-from srfix.serde.spark.source.names import Policy, Tombstones, in_options_words
+from srfix.serde.errors import ClusterError, DataLossError, UsageError
+from srfix.serde.spark.read.topics import is_topic_of
+from srfix.serde.spark.source.frame import SourceFrame, plan_of, with_columns
+from srfix.serde.spark.source.log import RecordReader, TopicLog, topic_names
+from srfix.serde.spark.source.names import Tombstones
 from srfix.serde.spark.source.offsets import (
+    ENDS,
     Log,
     StreamCheckpoint,
     check_not_recreated,
     is_recreated,
+    json_or_none,
     limited,
     ranges_of,
     split_ranges,
     stated_offsets,
 )
 from srfix.serde.spark.source.options import SourceOptions
-from srfix.serde.spark.source.task import Part, ReadTask, captured_topic, needed_names
-from srfix.serde.specs import ReaderSchema, ReadSpec
-from srfix.serde.subjects.strategies import FixedSubject, TopicSubject
-
-if TYPE_CHECKING:
-    from srfix.serde.registry.client import RegistryClient
-    from srfix.serde.subjects.names import SubjectStrategy
-
-
-def registry_of(options: SourceOptions) -> RegistryClient | None:
-    if not options.registry.urls:
-        return None
-    client = open_registry(options.registry, options.registry.urls, kafka=options.kafka)
-    try:
-        pickle.dumps(client)
-    except SecretError as error:
-        raise SecretError(
-            f"{error.message} As an option: registry.basic.auth.user.info=USER:env:NAME, or "
-            "registry.bearer.auth.token=file:PATH; the workers read it for themselves. A client certificate in a "
-            "Java key store cannot be sent to the workers either: give it as PEM files, "
-            "registry.ssl.certificate.location and registry.ssl.key.location."
-        ) from None
-    return client
-
-
-def with_columns(options: SourceOptions) -> SourceOptions:
-    registry = registry_of(options)  # first: it refuses a literal password
-    if options.columns is not None or options.format not in SCHEMA_FORMATS:
-        return options
-    assert registry is not None  # source_options has checked this
-    half, newest = newest_columns(
-        registry,
-        options.required_topic(),
-        ReadSpec(case_rule=options.case_rule, wrap=options.wrap, times=options.times),
-        role=options.role,
-        format=options.format,
-        policy=_policy(options, registry),
-    )
-    columns = half.known_columns
-    # The reader gets only the frame's columns, and uses ksqlDB's default.
-    if options.wrap is None and half_of(columns, options.role, None).wrapped != half.wrapped:
-        raise UsageError(
-            f"The newest schema for the {options.role.value}s of topic {options.topic!r} has one column, "
-            f'{columns[0].name}. Set .option("wrap", "{"true" if half.wrapped else "false"}").'
-        )
-    counts = (
-        {} if half.reader_schema is None or options.reader_schema is not None else {options.required_topic(): newest}
-    )
-    return replace(
-        options,
-        columns=print_columns(with_times(columns, options.times)),
-        newest={topic: (schema.subject, schema.schema_id) for topic, schema in counts.items()},
-    )
-
-
-def plan_of(options: SourceOptions, frame: SourceFrame) -> ReadPlan | None:
-    if options.format is None:
-        return None
-    registry = registry_of(options) if options.format in SCHEMA_FORMATS else None
-    with in_options_words():
-        return plan_read(
-            registry,
-            options.required_topic(),
-            frame.columns,
-            role=options.role,
-            format=options.format,
-            case_rule=options.case_rule,
-            wrap=options.wrap if frame.wrap is None else frame.wrap,
-            policy=None if registry is None else _policy(options, registry),
-            reader_schema=_reader(options, frame, registry),
-            missing_columns=options.missing_columns,
-            strict=options.strict,
-            times=options.times,
-            delimiter=options.delimiter,
-        )
-
-
-def _reader(options: SourceOptions, frame: SourceFrame, registry: RegistryClient | None) -> str | ReaderSchema | None:
-    if (
-        options.reader_schema is not None
-        or registry is None
-        or options.topic is None
-        or options.topic not in frame.newest
-    ):
-        return options.reader_schema
-    subject, schema_id = frame.newest[options.topic]
-    schema = registry.schema_by_id(schema_id, subject=subject).schema
-    return ReaderSchema(text=schema.text, references=reference_texts(registry, schema, subject=subject))
-
-
-def _policy(options: SourceOptions, registry: RegistryClient) -> Resolver:
-    match options.policy:
-        case Policy.BY_ID:
-            return ById(registry)
-        case Policy.ONE_SUBJECT:
-            return UnderOneSubject(registry, fixed_subject(options))
-        case Policy.DUAL_SUBJECT:
-            first, second = options.subjects
-            return DualSubject(
-                registry, first=FixedSubject(key=first, value=first), second=FixedSubject(key=second, value=second)
-            )
-
-
-def fixed_subject(options: SourceOptions) -> SubjectStrategy:
-    if not options.subjects:
-        return TopicSubject()
-    (subject,) = options.subjects
-    return FixedSubject(key=subject, value=subject)
+from srfix.serde.spark.source.task import Part, ReadTask, ReadTasks, captured_topic, needed_names
 
 
 def _task(options: SourceOptions, frame: SourceFrame, of_files: Collection[str] | None = None) -> bytes:
@@ -283,3 +177,161 @@ class StreamRead:
         if is_recreated(begun, log):
             return {}
         return {partition: offset for partition, offset in begun.offsets.items() if offset <= ends.get(partition, -1)}
+
+
+_TOPICS: Final = "topics"
+
+
+def each_topic(options: SourceOptions) -> dict[str, SourceOptions]:
+    places = dict(options.topics)
+    if options.pattern is not None:
+        places = dict.fromkeys(_matching(options))
+        if not places:
+            raise UsageError(
+                f"No topic matches subscribePattern={options.pattern!r}, or this user is not allowed to see it. The "
+                "whole name counts, and its letter case."
+            )
+    starts = _shared("startingOffsets", options.starting_offsets, places)
+    ends = _shared("endingOffsets", options.ending_offsets, places)
+    return {
+        topic: replace(
+            options,
+            topic=topic,
+            partitions=places[topic],
+            topics={},
+            pattern=None,
+            starting_offsets=starts[topic],
+            ending_offsets=ends[topic],
+            min_partitions=-(-options.min_partitions // len(places)),
+        )
+        for topic in sorted(places)
+    }
+
+
+def columns_of_topics(options: SourceOptions) -> SourceOptions:
+    """Like `with_columns`; the newest schemas of several topics must have the same columns."""
+    if not options.is_several or options.columns is not None:
+        return with_columns(options)
+    by_topic = {topic: with_columns(one) for topic, one in each_topic(options).items()}
+    first, *other_topics = by_topic
+    for topic in other_topics:
+        if by_topic[topic].columns != by_topic[first].columns:
+            raise UsageError(
+                f"The newest schemas of the topics {first!r} and {topic!r} have different columns: "
+                f"{by_topic[first].columns}, and {by_topic[topic].columns}. Name the columns to read with the option "
+                "columns (and set missing.columns=null if a topic lacks one of them), or read the topics one by "
+                "one."
+            )
+    newest = {topic: place for one in by_topic.values() for topic, place in one.newest.items()}
+    return replace(options, columns=by_topic[first].columns, newest=newest)
+
+
+def batch_read(options: SourceOptions, frame: SourceFrame) -> BatchRead:
+    if not options.is_several:
+        return BatchRead.planned(options, frame)
+    reads = [BatchRead.planned(one, frame) for one in each_topic(options).values()]
+    parts: tuple[Part, ...] = tuple(
+        (number, part) for number, read in enumerate(reads) for part in read.parts if part is not None
+    )
+    return BatchRead(task=_together([read.task for read in reads]), parts=parts or (None,))
+
+
+def stream_read(options: SourceOptions, frame: SourceFrame) -> StreamRead | StreamReads:
+    return StreamReads(options, frame) if options.is_several else StreamRead(options, frame)
+
+
+class StreamReads:
+    def __init__(self, options: SourceOptions, frame: SourceFrame) -> None:
+        self._options = options
+        self._reads = {topic: StreamRead(one, frame) for topic, one in each_topic(options).items()}
+        self._is_until_now = False
+        self.task = _together([read.task for read in self._reads.values()])
+
+    def initial(self) -> dict[str, object]:
+        return {_TOPICS: {topic: read.initial() for topic, read in self._reads.items()}}
+
+    def latest(self, start: Mapping[str, object] | None = None, limit: int | None = None) -> dict[str, object]:
+        self._check_born()
+        if start is None:
+            return {_TOPICS: {topic: read.latest() for topic, read in self._reads.items()}}
+        begun = self._begun(start)
+        spans: dict[str, OffsetSpan] = {topic: read.offset_span(begun[topic]) for topic, read in self._reads.items()}
+        ends = {(topic, one): end for topic, span in spans.items() for one, end in span.ends.items()}
+        if limit is not None:
+            starts = {(topic, one): at for topic, span in spans.items() for one, at in span.starts.items()}
+            ends = limited(starts, ends, limit)
+        return {
+            _TOPICS: {topic: span.until({one: ends[topic, one] for one in span.ends}) for topic, span in spans.items()}
+        }
+
+    def until_now(self) -> None:
+        """Later topics are left for the next run."""
+        self._is_until_now = True
+        for read in self._reads.values():
+            read.until_now()
+
+    def behind(self) -> dict[str, object]:
+        return {_TOPICS: {topic: read.behind() for topic, read in self._reads.items()}}
+
+    def parts(self, start: Mapping[str, object], end: Mapping[str, object]) -> Sequence[Part]:
+        begun, ends = self._begun(start), _by_topic(end)
+        return [
+            (number, part)
+            for number, (topic, read) in enumerate(self._reads.items())
+            if topic in ends
+            for part in read.parts(begun[topic], ends[topic])
+        ]
+
+    def _begun(self, start: Mapping[str, object]) -> Mapping[str, Mapping[str, object]]:
+        by_topic = dict(_by_topic(start))
+        gone = sorted(by_topic.keys() - self._reads.keys())
+        if gone and self._options.fail_on_data_loss:
+            raise DataLossError(
+                f"The checkpoint contains the topic {gone[0]!r}, but the query no longer reads it: it is not named, "
+                "or no longer exists. Name it, start with a new checkpoint location, or set failOnDataLoss=false to "
+                "continue without it.",
+                topic=gone[0],
+                partition=None,
+            )
+        return by_topic | {topic: read.beginning() for topic, read in self._reads.items() if topic not in by_topic}
+
+    def _check_born(self) -> None:
+        if self._options.pattern is None or self._is_until_now:
+            return
+        if born := [topic for topic in _matching(self._options) if topic not in self._reads]:
+            raise ClusterError(
+                f"The topic {born[0]!r} matches subscribePattern={self._options.pattern!r}, but was created after the "
+                "query started, so there is no plan for it. Restart the query with its checkpoint; it then plans the "
+                "topic and reads it from the beginning."
+            )
+
+
+def _matching(options: SourceOptions) -> list[str]:
+    assert options.pattern is not None
+    return sorted(topic for topic in topic_names(options.kafka) if is_topic_of(options.pattern, topic))
+
+
+def _together(tasks: Sequence[bytes]) -> bytes:
+    by_topic: list[ReadTask] = [pickle.loads(task) for task in tasks]  # noqa: S301 - pickled a moment ago
+    return pickle.dumps(ReadTasks(by_topic=tuple(by_topic)))
+
+
+def _by_topic(document: Mapping[str, object]) -> Mapping[str, Mapping[str, object]]:
+    topics = document.get(_TOPICS)
+    if isinstance(topics, Mapping):
+        return topics
+    if isinstance(document.get("topic"), str) and "offsets" in document:  # a checkpoint of a stream of one topic
+        return {cast("str", document["topic"]): document}
+    raise UsageError("The checkpoint was not written by this source. Give the query its own checkpoint location.")
+
+
+def _shared(option: str, text: str | None, topics: Mapping[str, object]) -> dict[str, str | None]:
+    if text is None or text in ENDS:
+        return dict.fromkeys(topics, text)
+    document = json_or_none(text)
+    if not isinstance(document, dict) or document.keys() != topics.keys():
+        raise UsageError(
+            f"The option {option} must be earliest, latest, or JSON with the offsets of every topic: "
+            f"{', '.join(sorted(topics))}."
+        )
+    return {topic: json.dumps({topic: document[topic]}) for topic in topics}

@@ -16,10 +16,10 @@ from srfix.serde.errors import ClusterError, EncodeError, Reason, UsageError
 from srfix.serde.properties.kafka_client import ReadOnlyClient
 from srfix.serde.spark.frame_types import FrameField, fields_of, struct_of
 from srfix.serde.spark.interface import reason_columns
+from srfix.serde.spark.source.frame import fixed_subject, registry_of
 from srfix.serde.spark.source.log import TopicLog, kafka_config
 from srfix.serde.spark.source.names import Tombstones, in_options_words
 from srfix.serde.spark.source.options import SourceOptions
-from srfix.serde.spark.source.reads import fixed_subject, registry_of
 from srfix.serde.spark.worker.encode import plan_encoder
 from srfix.serde.spark.write.plan import WritePlan, plan_write
 from srfix.serde.subjects.names import Role
