@@ -120,7 +120,9 @@ def _scalar_reader(type_: pa.DataType, path: str, unit: TimeUnit) -> Read:
     if types.is_time(type_):
         return _each_number(_in_unit(type_.unit, unit, _time), path)
     if types.is_timestamp(type_):
-        return _each_number(_in_unit(type_.unit, unit, _local if type_.tz is None else _timestamp), path)
+        # The serializer accepts a time of a clock without a zone only for local times.
+        epoch = _EPOCH if type_.tz is not None else _EPOCH.replace(tzinfo=None)
+        return _each_number(_in_unit(type_.unit, unit, lambda us: epoch + datetime.timedelta(microseconds=us)), path)
     raise ColumnError(
         f"The Arrow type {type_}, at {path}, cannot be written. Cast it to a type that a column has, or leave it out."
     )
@@ -171,15 +173,6 @@ def _time(microseconds: int) -> datetime.time:
     if not 0 <= microseconds < _DAY_MS * 1000:
         raise ValueError(f"{microseconds} us is not a time of day")
     return (_EPOCH + datetime.timedelta(microseconds=microseconds)).time()
-
-
-def _timestamp(microseconds: int) -> datetime.datetime:
-    return _EPOCH + datetime.timedelta(microseconds=microseconds)
-
-
-def _local(microseconds: int) -> datetime.datetime:
-    """The serializer accepts it only for local times."""
-    return _timestamp(microseconds).replace(tzinfo=None)
 
 
 def _list_reader(read_items: Read) -> Read:

@@ -51,19 +51,13 @@ def framed_by_header(payload: Column, headers: Column, role: Role) -> Column:
 def arrow_decoded(
     plan: ReadPlan, payload: Column, *, headers: Column | None = None, behind_barrier: bool = False
 ) -> Column:
-    """`struct<row: struct<the plan's columns>, reason: string, message: string>` for binary payloads and the records'
-    headers (`array<struct<key: string, value: binary>>`); only headers that name a schema are sent to the workers.
-
-    The row is null if and only if there is a reason (a `batches.Reason`'s word, also TOMBSTONE). A bad row raises
-    nothing: a job fails only if the registry cannot be asked, or a worker lacks srfix. Several such columns in one
-    projection are sent to the workers together.
+    """`struct<row, reason: string, message: string>`: the row is null if and only if there is a reason (also TOMBSTONE).
 
     After a barrier, in a generator (`frames`), Spark pushes no filter on the column through. Otherwise the column is
     marked as not deterministic, so that no filter on it causes a second decoding; then filters on other columns also
-    run only after it.
-    """
+    run only after it."""
     columns = [payload]
-    if headers is not None:
+    if headers is not None:  # only those that name a schema are sent to the workers
         columns.append(F.filter(headers, lambda header: header["key"] == schema_id_header(plan.role)))
     return _called("plan_decoder", plan, *columns, is_deterministic=behind_barrier)
 

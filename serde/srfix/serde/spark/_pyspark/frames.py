@@ -44,11 +44,6 @@ def count_columns(reason: Column, payload: Column, *, is_of_topics: bool = False
     ]
 
 
-def default_columns(reason: Column) -> list[Column]:
-    """`rows`, `tombstones`, `bad`, for a stream without `observe`."""
-    return count_columns(reason, F.lit(b""))[:3]
-
-
 def _count(condition: Column) -> Column:
     return F.count(F.when(condition, 1))  # count_if gives each condition a column of its own first
 
@@ -158,7 +153,7 @@ def decode_frame(
     if observe is not None:
         rows = rows.observe(observe, *count_columns(reason, named(column)))
     elif is_counted:
-        rows = rows.observe(metrics_name(df, role, plan.topic), *default_columns(reason))
+        rows = rows.observe(metrics_name(df, role, plan.topic), *count_columns(reason, F.lit(b""))[:3])
     row = judged.row
     if on_error == "quarantine":
         payload = F.when(judged.is_bad, named(column))

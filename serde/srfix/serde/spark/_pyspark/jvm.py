@@ -57,8 +57,7 @@ _GUID: Final = "The payload names its schema by the GUID %3$s, but the jvm engin
 class Payload:
     """Payloads, and the parts that every branch uses. HotSpot does not compile methods of more than 8,000 bytes
     (`HugeMethodLimit`), and a query's stage may be one method. So a frame has the other two as separate columns
-    (`in_columns`); otherwise each of tens of branches would contain their code.
-    """
+    (`in_columns`); otherwise each of tens of branches would contain their code."""
 
     bytes_: Column
     header: Column

@@ -71,7 +71,8 @@ def decode_topics(
         if observe is not None:
             rows = rows.observe(observe, *frames.count_columns(reason, payload, is_of_topics=True))
         elif df.isStreaming and on_error != "fail":
-            rows = rows.observe(frames.metrics_name(df, role, plans.name), *frames.default_columns(reason))
+            name = frames.metrics_name(df, role, plans.name)
+            rows = rows.observe(name, *frames.count_columns(reason, F.lit(b""))[:3])
     if on_error == "quarantine":
         bad = F.when(is_unplanned, payload)
         bad_payload = F.coalesce(*(F.col(part + names.payload) for part in parts), bad)

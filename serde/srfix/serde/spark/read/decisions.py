@@ -35,12 +35,8 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 def digest_of(value: object) -> str:
-    """The SHA-256 of a value's structure, as 64 hexadecimal digits, the same in every process. Literal secrets are left
-    out, because they are not sent to other processes.
-
-    Pickled bytes can differ, because they also record which parts are the same object. So a value is split into plain
-    parts like in pickle, and these are hashed.
-    """
+    """The SHA-256 of a value's structure, the same in every process. Pickled bytes can differ, because they also record
+    which parts are the same object. So a value is split into plain parts like in pickle, without literal secrets."""
     made = hashlib.sha256()
     for part in _parts(value, ()):
         # Lengths keep the parts apart.

@@ -70,7 +70,7 @@ class WriteTask:
                 delivery.send(self._records(batch))
         finally:
             # Records that were sent before an error stay sent. In both cases no record stays in flight.
-            delivery.flush()
+            delivery.producer.flush()
         return delivery.done()
 
     def _records(self, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
@@ -146,7 +146,8 @@ class _Delivery:
         self._failures: dict[str, None] = {}
         config = kafka_config(properties)
         try:
-            self._producer: Producer = Producer({**_DEFAULTS, **config, **_FORCED, "error_cb": _ignored})
+            # A client-level error shows up as failed deliveries.
+            self.producer: Producer = Producer({**_DEFAULTS, **config, **_FORCED, "error_cb": lambda _: None})
         except (KafkaException, TypeError, ValueError) as error:
             raise ReadOnlyClient(config).refused_config(error) from None  # it hides secrets
 
@@ -155,17 +156,14 @@ class _Delivery:
         for record in records:
             while True:
                 try:
-                    self._producer.produce(self._topic, on_delivery=self._delivered, **record)
+                    self.producer.produce(self._topic, on_delivery=self._delivered, **record)
                     break
                 except BufferError:
-                    self._producer.poll(0.1)
+                    self.producer.poll(0.1)
             self._sent += 1
-        self._producer.poll(0)
+        self.producer.poll(0)
         if self._failed:
             self.done()
-
-    def flush(self) -> None:
-        self._producer.flush()
 
     def done(self) -> int:
         if self._failed:
@@ -181,10 +179,6 @@ class _Delivery:
             self._failed += 1
             if len(self._failures) < _SHOWN_FAILURES:
                 self._failures[f"partition {message.partition()}: {error.str()}"] = None
-
-
-def _ignored(error: KafkaError) -> None:
-    """Does nothing, because a client-level error shows up as failed deliveries."""
 
 
 def planned_write(options: SourceOptions, schema: Mapping[str, object], *, overwrite: bool) -> bytes:
