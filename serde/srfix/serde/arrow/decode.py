@@ -79,7 +79,10 @@ def to_arrow(
     {'ID': [7, None], 'NAME': [None, None]}
     """
     contexts = usable_contexts(ctx)
-    role = _role_of(contexts)
+    halves = {context.field for context in contexts} if isinstance(contexts, Sequence) else {contexts.field}
+    if len(halves) > 1:
+        raise UsageError("A batch is of keys or of values, not of both. Make two batches.")
+    role = role_of(halves.pop()) if halves else Role.VALUE
     caller_columns = columns
     columns = (
         vouched_columns(deserializer, role)
@@ -150,13 +153,6 @@ def _sparse(entries: Sequence[_About], rows: int, types: Sequence[pa.DataType]) 
 def arrow_text(message: str) -> str:
     """An error may quote half of a surrogate pair, which an Arrow string cannot hold."""
     return message if message.isascii() else message.encode(errors="backslashreplace").decode()
-
-
-def _role_of(ctx: Contexts) -> Role:
-    fields = {context.field for context in ctx} if isinstance(ctx, Sequence) else {ctx.field}
-    if len(fields) > 1:
-        raise UsageError("A batch is of keys or of values, not of both. Make two batches.")
-    return role_of(fields.pop()) if fields else Role.VALUE
 
 
 _ValuesOf: TypeAlias = Callable[[bytes, int], Iterable[object]]

@@ -173,7 +173,13 @@ def packages(
     org.apache.kafka:kafka-clients:3.9.1
     """
     spark_version = _installed() if spark_version is None else spark_version
-    line, note = _line_of(spark_version)
+    wanted = _numbers(spark_version)
+    lines = sorted(RELEASES, key=_numbers)
+    line = max((line for line in lines if _numbers(line) <= wanted), key=_numbers, default=lines[0])
+    unknown = (
+        f"Which jars work with Spark {spark_version} is not known: these are the ones for Spark {line}. If Spark reports "
+        "a missing class or method, name other versions (packages(…, avro=…, kafka=…, token_provider=…))."
+    )
     versions = {
         "avro": avro,
         "kafka": kafka,
@@ -182,7 +188,7 @@ def packages(
         "commons_pool2": commons_pool2,
         "scala": scala,
     }
-    jars = replace(RELEASES[line], **{name: wanted for name, wanted in versions.items() if wanted is not None})
+    jars = replace(RELEASES[line], **{name: one for name, one in versions.items() if one is not None})
     return Packages(
         coordinates=(
             f"org.apache.spark:spark-avro_{jars.scala}:{jars.avro}",
@@ -191,19 +197,7 @@ def packages(
             f"org.apache.kafka:kafka-clients:{jars.kafka_clients}",
             f"org.apache.commons:commons-pool2:{jars.commons_pool2}",
         ),
-        note=note,
-    )
-
-
-def _line_of(spark_version: str) -> tuple[str, str | None]:
-    wanted = _numbers(spark_version)
-    lines = sorted(RELEASES, key=_numbers)
-    line = max((line for line in lines if _numbers(line) <= wanted), key=_numbers, default=lines[0])
-    if _numbers(line) == wanted:
-        return line, None
-    return line, (
-        f"Which jars work with Spark {spark_version} is not known: these are the ones for Spark {line}. If Spark reports "
-        "a missing class or method, name other versions (packages(…, avro=…, kafka=…, token_provider=…))."
+        note=None if _numbers(line) == wanted else unknown,
     )
 
 

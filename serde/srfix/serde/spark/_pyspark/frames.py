@@ -35,12 +35,15 @@ def count_columns(reason: Column, payload: Column, *, is_of_topics: bool = False
     """Each aggregate costs time for each row."""
     never = {Reason.ENCODE_FAILED} if is_of_topics else {Reason.ENCODE_FAILED, Reason.NO_PLAN}
     errors = [one for one in Reason if one.is_error and one not in never]
+    # The schema id of a payload that carries one; null if it carries a GUID.
+    prefix = F.hex(F.substring(payload, 1, 5))
+    id_ = F.when(prefix.startswith("00"), F.conv(F.substring(prefix, 3, 8), 16, 10).cast("bigint"))
     return [
         F.count(F.lit(1)).alias("rows"),
         _count(reason == Reason.TOMBSTONE.value).alias("tombstones"),
         _count(reason != Reason.TOMBSTONE.value).alias("bad"),
         *(_count(reason == one.value).alias(one.value) for one in errors),
-        _ids(F.when(reason.isin(*_REFUSED), _id_of(payload))).alias("unknown_ids"),
+        _ids(F.when(reason.isin(*_REFUSED), id_)).alias("unknown_ids"),
     ]
 
 
@@ -76,12 +79,6 @@ def _if_few(bins: Column) -> Column:
     by_count = F.sort_array(F.transform(ids, lambda one: F.struct(count(one), one.alias("id"))), asc=False)
     frequent = F.slice(F.transform(by_count, lambda one: one["id"].cast("bigint")), 1, MAX_UNKNOWN_IDS)
     return F.when(F.size(ids) < _TRACKED, frequent)
-
-
-def _id_of(payload: Column) -> Column:
-    """The schema id of a payload that carries one; null if it carries a GUID."""
-    prefix = F.hex(F.substring(payload, 1, 5))
-    return F.when(prefix.startswith("00"), F.conv(F.substring(prefix, 3, 8), 16, 10).cast("bigint"))
 
 
 _FRAMED: Final = "_srfix_framed"

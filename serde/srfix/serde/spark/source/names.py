@@ -76,10 +76,6 @@ def _number(name: str, value: str) -> int:
     return int(value)
 
 
-def _seconds(name: str, value: str) -> float:
-    return _number(name, value) / 1000
-
-
 _OPTIONS: Final[Mapping[str, Setting[Use]]] = {
     "assign": Setting(of=_TOPIC_READS),
     "bootstrap.servers": Setting(of=_ALL),
@@ -91,7 +87,9 @@ _OPTIONS: Final[Mapping[str, Setting[Use]]] = {
     "failOnDataLoss": Setting(of=_TOPIC_READS, check=flag, default=True, field="fail_on_data_loss"),
     "format": Setting(of=_ALL),
     "includeHeaders": Setting(of=_READS, check=flag),
-    "kafkaConsumer.pollTimeoutMs": Setting(of=_TOPIC_READS, check=_seconds, default=120.0, field="poll_timeout_s"),
+    "kafkaConsumer.pollTimeoutMs": Setting(
+        of=_TOPIC_READS, check=lambda *given: _number(*given) / 1000, default=120.0, field="poll_timeout_s"
+    ),
     "maxOffsetsPerTrigger": Setting(
         of=frozenset({Use.SCHEMA, Use.STREAM}), check=_number, field="max_offsets_per_trigger"
     ),

@@ -196,7 +196,9 @@ def planned_write(options: SourceOptions, schema: Mapping[str, object], *, overw
     mark: str | None = None
     rows: tuple[str, ...] = ()
     if not options.is_raw:
-        abouts, mark = _abouts(fields), _mark(options, fields)
+        abouts, mark = _abouts(fields), reason_columns(options.role).tombstone
+        if mark not in fields or fields[mark].type != "boolean":
+            mark = None
         rows = tuple(name for name in fields if name not in {*metadata.values(), *abouts, mark})
         if not rows:
             raise UsageError("The frame has no column of a row. Write format=raw, which encodes nothing.")
@@ -273,11 +275,6 @@ def _abouts(fields: Mapping[str, object]) -> tuple[str, ...]:
     """Only with the column of reasons; their names are those of this source."""
     names = astuple(reason_fields(()))
     return tuple(name for name in names if name in fields) if names[0] in fields else ()
-
-
-def _mark(options: SourceOptions, fields: Mapping[str, FrameField]) -> str | None:
-    name = reason_columns(options.role).tombstone
-    return name if name in fields and fields[name].type == "boolean" else None
 
 
 @lru_cache(maxsize=16)

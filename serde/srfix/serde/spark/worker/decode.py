@@ -149,7 +149,10 @@ class FallbackDecoder:
         """Like `PlanDecoder`, but null gives null: no row, reason or message."""
         size = len(payloads)
         if payloads.null_count == size:
-            return self._nulls(size)
+            # All batches except the last have the same size, so the array is made once.
+            if self._nothing is None or len(self._nothing) < size:
+                self._nothing = pyarrow().nulls(size, self._decode.type)
+            return self._nothing[:size] if len(self._nothing) > size else self._nothing
         if payloads.null_count == 0:
             return self._decode(payloads)
         pa = pyarrow()
@@ -157,12 +160,6 @@ class FallbackDecoder:
         validity = payloads.is_valid().to_pylist()
         number = iter(range(len(decoded)))
         return decoded.take(pa.array([next(number) if one else None for one in validity], pa.int64()))
-
-    def _nulls(self, size: int) -> pa.Array:
-        """All batches except the last have the same size, so the array is made once."""
-        if self._nothing is None or len(self._nothing) < size:
-            self._nothing = pyarrow().nulls(size, self._decode.type)
-        return self._nothing[:size] if len(self._nothing) > size else self._nothing
 
 
 @lru_cache(maxsize=_MOST_PLANS)

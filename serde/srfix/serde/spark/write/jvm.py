@@ -209,7 +209,8 @@ class _Writer:
         matched = self._matched(names, fields, path)
         # Spark finds a field by its name, and may ignore case, so a cast is used, which goes by position.
         is_clear = sql is None or are_distinct([field.name for field in fields])
-        inner = sql if is_clear else f"CAST({sql} AS {_by_position(fields)})"
+        by_position = ", ".join(f"c{number}: {ddl(field.type)}" for number, field in enumerate(fields))
+        inner = sql if is_clear else f"CAST({sql} AS struct<{by_position}>)"
         pieces: list[Piece] = []
         for part in of.fields:
             where, field = f"{path}->{part.key}", matched.get(part.key)
@@ -275,7 +276,3 @@ class _Writer:
     def _name(self, letter: str) -> str:
         self._numbers += 1
         return f"{letter}{self._numbers}"
-
-
-def _by_position(fields: tuple[FrameField, ...]) -> str:
-    return f"struct<{', '.join(f'c{number}: {ddl(field.type)}' for number, field in enumerate(fields))}>"

@@ -208,7 +208,10 @@ def _decimal(node: AvroNode, column: Decimal) -> Leaf | Unfit:
             "the writer's scale"
         )
     digits = column.precision - column.scale + scale
-    widest = _MAX_PRECISION if node.kind == "bytes" else _digits_of(node.size)
+    # The digits that this number of bytes always holds (`LogicalTypes.Decimal.maxPrecision`).
+    widest = len(str(2 ** (8 * node.size - 1))) - 1 if node.size else 0
+    if node.kind == "bytes":
+        widest = _MAX_PRECISION
     if digits > widest:
         return Unfit(f"a fixed type of {node.size} bytes has {widest} digits, but the column wants {digits}")
     # Spark itself fails on numbers with more digits.
@@ -226,8 +229,3 @@ def _decimal(node: AvroNode, column: Decimal) -> Leaf | Unfit:
 def _decimal_type(node: AvroNode, precision: int, scale: int) -> dict[str, object]:
     # A fixed type's name and size come from the writer; the code that puts it into a schema adds them.
     return {"type": node.kind, "logicalType": "decimal", "precision": precision, "scale": scale}
-
-
-def _digits_of(size: int) -> int:
-    """The digits that this number of bytes always holds (`LogicalTypes.Decimal.maxPrecision`)."""
-    return len(str(2 ** (8 * size - 1))) - 1 if size else 0
