@@ -50,7 +50,7 @@ BARE = {
 """Calls that make what a forked child cannot use."""
 ON_THE_DRIVER = {
     ("serde/srfix/serde/spark/session.py", "watch_jobs"),
-    ("serde/srfix/serde/spark/read/plan_registry.py", "PlanLookups"),
+    ("serde/srfix/serde/spark/read/decisions.py", "PlanLookups"),
     ("recovery/srfix/recovery/census/processes.py", "ProcessCensus"),
 }
 """A bar in a notebook, what asks for a plan, what a census's processes share: each ends with the call that made it, whose

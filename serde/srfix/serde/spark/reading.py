@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamReader
 
     from srfix.serde.registries.given import AnyClient
-    from srfix.serde.spark.read.plan_registry import PlanRegistry
+    from srfix.serde.spark.read.decisions import PlanRegistry
 
 
 @overload

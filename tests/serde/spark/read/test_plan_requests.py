@@ -12,7 +12,7 @@ from srfix.serde import RegistryError, Schema, TopicSubject, UnderOneSubject
 from srfix.serde.bounds import PLANNING_REQUESTS
 from srfix.serde.schemas.models import RegisteredSchema, SchemaVersion
 from srfix.serde.spark import plan_read
-from srfix.serde.spark.read.plan_registry import PlanLookups, side_by_side
+from srfix.serde.spark.read.decisions import PlanLookups, side_by_side
 from tests.serde.avro_schemas import record
 from tests.serde.fakes import MemoryRegistry
 

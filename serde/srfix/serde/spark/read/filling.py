@@ -32,8 +32,7 @@ from srfix.serde.resolve.policies import PlannablePolicy
 from srfix.serde.resolve.resolved import ResolvedSchema, SecondAnswered
 from srfix.serde.serdes.plans import decode_plan
 from srfix.serde.spark.interface import Feed, PlannedRefusal, PlannedSchema
-from srfix.serde.spark.read.decisions import ReadDecisions
-from srfix.serde.spark.read.plan_registry import PlanLookups, listed, side_by_side
+from srfix.serde.spark.read.decisions import PlanLookups, ReadDecisions, listed, side_by_side
 from srfix.serde.specs import ReadSpec
 from srfix.serde.wire import SchemaId
 

@@ -38,10 +38,9 @@ from srfix.serde.schemas.models import SchemaVersion
 from srfix.serde.schemas.references import reference_texts
 from srfix.serde.serdes.plans import decode_plan, usable_reader
 from srfix.serde.spark.interface import MissingColumns, NewestSchema, check_word
-from srfix.serde.spark.read.decisions import ReadDecisions
+from srfix.serde.spark.read.decisions import PlanLookups, PlanRegistry, ReadDecisions
 from srfix.serde.spark.read.explain import explanation, summary
 from srfix.serde.spark.read.filling import check_fed, check_times, filled
-from srfix.serde.spark.read.plan_registry import PlanLookups, PlanRegistry
 from srfix.serde.specs import ReaderSchema, ReadSpec
 from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, join_context, split_context
 from srfix.serde.subjects.strategies import TopicSubject
