@@ -31,7 +31,7 @@ from srfix.serde.spark.source.offsets import (
     stated_offsets,
 )
 from srfix.serde.spark.source.options import SourceOptions
-from srfix.serde.spark.source.task import Part, ReadTask, ReadTasks, captured_topic, needed_names
+from srfix.serde.spark.source.task import Part, ReadTask, captured_topic, needed_names
 
 
 def _task(options: SourceOptions, frame: SourceFrame, of_files: Collection[str] | None = None) -> bytes:
@@ -233,7 +233,7 @@ def batch_read(options: SourceOptions, frame: SourceFrame) -> BatchRead:
     parts: tuple[Part, ...] = tuple(
         (number, part) for number, read in enumerate(reads) for part in read.parts if part is not None
     )
-    return BatchRead(task=_together([read.task for read in reads]), parts=parts or (None,))
+    return BatchRead(task=pickle.dumps([read.task for read in reads]), parts=parts or (None,))
 
 
 def stream_read(options: SourceOptions, frame: SourceFrame) -> StreamRead | StreamReads:
@@ -245,7 +245,7 @@ class StreamReads:
         self._options = options
         self._reads = {topic: StreamRead(one, frame) for topic, one in each_topic(options).items()}
         self._is_until_now = False
-        self.task = _together([read.task for read in self._reads.values()])
+        self.task = pickle.dumps([read.task for read in self._reads.values()])
 
     def initial(self) -> dict[str, object]:
         return {_TOPICS: {topic: read.initial() for topic, read in self._reads.items()}}
@@ -309,11 +309,6 @@ class StreamReads:
 def _matching(options: SourceOptions) -> list[str]:
     assert options.pattern is not None
     return sorted(topic for topic in topic_names(options.kafka) if is_topic_of(options.pattern, topic))
-
-
-def _together(tasks: Sequence[bytes]) -> bytes:
-    by_topic: list[ReadTask] = [pickle.loads(task) for task in tasks]  # noqa: S301 - pickled a moment ago
-    return pickle.dumps(ReadTasks(by_topic=tuple(by_topic)))
 
 
 def _by_topic(document: Mapping[str, object]) -> Mapping[str, Mapping[str, object]]:

@@ -151,23 +151,21 @@ def _arrow_schema(frame: SourceFrame) -> pa.Schema:
     return pa.schema(fields)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadTasks:
-    """Picklable."""
+@lru_cache(maxsize=16)
+def task_reader(pickled: bytes) -> Callable[[Part], Iterator[pa.RecordBatch]]:
+    """Of a pickled `ReadTask`, or of those of several topics."""
+    task: ReadTask | list[bytes] = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
+    if isinstance(task, ReadTask):
+        return task.read
+    readers = list(map(task_reader, task))
 
-    by_topic: tuple[ReadTask, ...]
-
-    def read(self, part: Part) -> Iterator[pa.RecordBatch]:
+    def read(part: Part) -> Iterator[pa.RecordBatch]:
         if part is None:
             return iter(())
         number, inner = cast("tuple[int, Part]", part)
-        return self.by_topic[number].read(inner)
+        return readers[number](inner)
 
-
-@lru_cache(maxsize=16)
-def task_reader(pickled: bytes) -> Callable[[Part], Iterator[pa.RecordBatch]]:
-    task: ReadTask | ReadTasks = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
-    return task.read
+    return read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

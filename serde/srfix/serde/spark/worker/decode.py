@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, TypedDict, cast
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from srfix.serde.arrow.decode import BatchEngine, ValueWise, arrow_text
@@ -79,19 +79,13 @@ class RememberedRefusals:
             raise
 
 
-class _Header(TypedDict):
-    key: str
-    value: bytes | None
-
-
 def _contexts_with(headers: pa.Array, topic: str, role: Role) -> Contexts:
     """One context for all records if none has headers."""
     plain = SerdeContext(topic, role)
     if not len(headers.flatten()):
         return plain
-    header_lists = cast("list[Sequence[_Header] | None]", headers.to_pylist())
-    pairs = ([(header["key"], header["value"]) for header in record_headers or ()] for record_headers in header_lists)
-    return [SerdeContext(topic, role, headers=record_headers) if record_headers else plain for record_headers in pairs]
+    pairs = ([(header["key"], header["value"]) for header in of_record or ()] for of_record in headers.to_pylist())
+    return [SerdeContext(topic, role, headers=of_record) if of_record else plain for of_record in pairs]
 
 
 class PlanDecoder:
