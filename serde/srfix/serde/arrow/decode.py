@@ -83,18 +83,16 @@ def to_arrow(
     if len(halves) > 1:
         raise UsageError("A batch is of keys or of values, not of both. Make two batches.")
     role = role_of(halves.pop()) if halves else Role.VALUE
-    caller_columns = columns
-    columns = (
-        vouched_columns(deserializer, role)
-        if caller_columns is None
-        else half_of(given_columns(caller_columns), role, None).columns
-    )
     if columns is None:
+        half = vouched_columns(deserializer, role)
+    else:
+        half = half_of(given_columns(columns), role, None).columns
+    if half is None:
         raise UsageError("The deserializer has no columns. Make it with columns=…, or pass them here (columns=…).")
     payloads = usable_payloads(payloads)
     if isinstance(payloads, Iterator):
         payloads = list(payloads)
-    decoded = (engine or KernelWise)(cast("Deserializer", deserializer), columns, role)(payloads, contexts)
+    decoded = (engine or KernelWise)(cast("Deserializer", deserializer), half, role)(payloads, contexts)
     if on_error == "fail" and decoded.bad:
         first = decoded.bad[0]
         raise error_at(first.error, first.position) from first.error
@@ -102,7 +100,7 @@ def to_arrow(
         return decoded.rows
     pa = pyarrow()
     about = _about(decoded, with_details=on_error == "quarantine")
-    schema = arrow_schema(columns, on_error=on_error, with_reason=with_reason)
+    schema = arrow_schema(half, on_error=on_error, with_reason=with_reason)
     return pa.RecordBatch.from_arrays([*decoded.rows.columns, *about], schema=schema)
 
 

@@ -111,11 +111,9 @@ def kafka_error_of(
             f"Spark is not allowed to {verb} {of_topic} in {where}. The ACL to ask for is {acl}.", acl=acl
         )
     if (match := _UNKNOWN_USER.search(text)) is not None:
-        is_sasl = match[1] == "Sasl"
-        what = "it refused the credentials" if is_sasl else "TLS with it failed"
-        names = (
-            "kafka.sasl.mechanism and kafka.sasl.jaas.config" if is_sasl else "kafka.security.protocol and kafka.ssl.…"
-        )
+        what, names = "TLS with it failed", "kafka.security.protocol and kafka.ssl.…"
+        if match[1] == "Sasl":
+            what, names = "it refused the credentials", "kafka.sasl.mechanism and kafka.sasl.jaas.config"
         return errors.ClusterError(f"Spark reached {where}, but {what}. Check the options {names}.")
     for pattern, kind, words in _SAID:
         if (match := re.search(pattern, text)) is not None:

@@ -385,15 +385,9 @@ def _loaded(
         df.schema  # noqa: B018 - Spark Connect finds out only now
         look(spark, options, is_stream=df.isStreaming)
     except Exception as error:
-        ours = (
-            missing_jar(str(error), spark.version)
-            or selection.error_of(str(error))
-            or kafka_error_of(
-                str(error),
-                of_topic=selection.words,
-                servers=options.get("kafka.bootstrap.servers"),
-            )
-        )
+        text, servers = str(error), options.get("kafka.bootstrap.servers")
+        ours = missing_jar(text, spark.version) or selection.error_of(text)
+        ours = ours or kafka_error_of(text, of_topic=selection.words, servers=servers)
         if ours is None:
             raise
         raise ours from None  # Spark's own message names options

@@ -49,10 +49,14 @@ def decode_topics(
     inner: OnBadRow = "fail" if on_error == "fail" and observe is None else "quarantine"
     rows, payload = df, frames.named(column)
     for (plan, topics), part, is_its in zip(shared, parts, of, strict=True):
+        try:
+            decoding = decoding_of(plan)
+        except EngineRefusedError as error:
+            raise EngineRefusedError(f"The topic {topics[0]!r}: {error.message}", reasons=error.reasons) from None
         rows = frames.decode_frame(
             rows.withColumn(part, F.when(is_its, payload)),
             plan,
-            _decoding(plan, topics, decoding_of),
+            decoding,
             column=part,
             on_error=inner,
             observe=None,
@@ -86,13 +90,6 @@ def decode_topics(
         rows, row = frames.raised_where(rows, is_bad, raised, row)
     ours = [name for name in rows.columns if name.startswith(_PART)]
     return rows.withColumns({column: row} | added).drop(frames.FINE, *ours)
-
-
-def _decoding(plan: ReadPlan, topics: Sequence[str], decoding_of: Callable[[ReadPlan], Decoding]) -> Decoding:
-    try:
-        return decoding_of(plan)
-    except EngineRefusedError as error:
-        raise EngineRefusedError(f"The topic {topics[0]!r}: {error.message}", reasons=error.reasons) from None
 
 
 def _row(plan: ReadPlan, plans: TopicPlans, part: str) -> Column:

@@ -251,7 +251,14 @@ class StreamReads:
         return {_TOPICS: {topic: read.initial() for topic, read in self._reads.items()}}
 
     def latest(self, start: Mapping[str, object] | None = None, limit: int | None = None) -> dict[str, object]:
-        self._check_born()
+        pattern = None if self._is_until_now else self._options.pattern
+        born = [] if pattern is None else [topic for topic in _matching(self._options) if topic not in self._reads]
+        if born:
+            raise ClusterError(
+                f"The topic {born[0]!r} matches subscribePattern={pattern!r}, but was created after the query started, "
+                "so there is no plan for it. Restart the query with its checkpoint; it then plans the topic and reads it "
+                "from the beginning."
+            )
         if start is None:
             return {_TOPICS: {topic: read.latest() for topic, read in self._reads.items()}}
         begun = self._begun(start)
@@ -294,16 +301,6 @@ class StreamReads:
                 partition=None,
             )
         return by_topic | {topic: read.beginning() for topic, read in self._reads.items() if topic not in by_topic}
-
-    def _check_born(self) -> None:
-        if self._options.pattern is None or self._is_until_now:
-            return
-        if born := [topic for topic in _matching(self._options) if topic not in self._reads]:
-            raise ClusterError(
-                f"The topic {born[0]!r} matches subscribePattern={self._options.pattern!r}, but was created after the "
-                "query started, so there is no plan for it. Restart the query with its checkpoint; it then plans the "
-                "topic and reads it from the beginning."
-            )
 
 
 def _matching(options: SourceOptions) -> list[str]:
