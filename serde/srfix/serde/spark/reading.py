@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, cast, get_args, overload
 
-from srfix.serde.errors import UsageError
+from srfix.serde.errors import SrfixError, UsageError
 from srfix.serde.printable import foreign
 from srfix.serde.spark.choosing import choose_engine
 from srfix.serde.spark.errors import kafka_error_of
@@ -386,7 +386,7 @@ def _loaded(
         look(spark, options, is_stream=df.isStreaming)
     except Exception as error:
         text, servers = str(error), options.get("kafka.bootstrap.servers")
-        ours = missing_jar(text, spark.version) or selection.error_of(text)
+        ours: SrfixError | None = missing_jar(text, spark.version) or selection.error_of(text)
         ours = ours or kafka_error_of(text, of_topic=selection.words, servers=servers)
         if ours is None:
             raise
