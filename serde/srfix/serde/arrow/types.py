@@ -183,7 +183,7 @@ def columns_from_arrow(schema: pa.Schema) -> Columns:
 def _column_type(type_: pa.DataType, path: str) -> ColumnType:
     pa = pyarrow()
     types = pa.types
-    for kind, tests in _TESTS.items():
+    for kind, tests in TESTS.items():
         if is_any(type_, tests):
             return kind
     if types.is_decimal(type_) and 0 <= type_.scale <= type_.precision:
@@ -208,7 +208,7 @@ def _column_type(type_: pa.DataType, path: str) -> ColumnType:
 
 
 LISTS: Final = ("is_list", "is_large_list", "is_fixed_size_list", "is_list_view", "is_large_list_view")
-_TESTS: Final[dict[ScalarType, tuple[str, ...]]] = {
+TESTS: Final[dict[ScalarType, tuple[str, ...]]] = {
     ScalarType.BOOLEAN: ("is_boolean",),
     ScalarType.INTEGER: ("is_int8", "is_int16", "is_int32", "is_uint8", "is_uint16"),
     ScalarType.BIGINT: ("is_int64", "is_uint32"),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import datetime
 import decimal
 from collections.abc import Callable, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from srfix.serde.arrow.types import LISTS, is_any, pyarrow, pyarrow_compute
+from srfix.serde.arrow.types import LISTS, TESTS, is_any, pyarrow, pyarrow_compute
+from srfix.serde.columns.types import ScalarType
 from srfix.serde.errors import ColumnError
 from srfix.serde.formats.rows.value_check import Misfit
 
@@ -25,19 +26,8 @@ _EPOCH_ORDINAL: Final = _EPOCH.toordinal()
 _NANOSECONDS: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _UNITS: Final = {"ms": "milliseconds", "us": "microseconds"}
 _DAY_MS: Final = 86_400_000
-_PLAIN: Final = (
-    "is_boolean",
-    "is_integer",
-    "is_floating",
-    "is_string",
-    "is_large_string",
-    "is_string_view",
-    "is_binary",
-    "is_large_binary",
-    "is_binary_view",
-    "is_fixed_size_binary",
-    "is_null",
-)
+_TIMES: Final = (ScalarType.DATE, ScalarType.TIME)
+_PLAIN: Final = ("is_uint64", "is_null", *chain(*(tests for kind, tests in TESTS.items() if kind not in _TIMES)))
 """What `to_pylist` converts, by names in `pyarrow.types`; older versions of pyarrow lack the newest ones."""
 
 

@@ -188,13 +188,11 @@ def metrics_name(df: DataFrame, role: Role, topic: str) -> str:
 
 
 def good_rows(df: DataFrame, role: Role) -> DataFrame:
-    """See `reading.good_rows`."""
     names = reason_columns(role)
     return df.where(~is_bad_row(_reason(df, role))).drop(names.reason, names.message, names.payload)
 
 
 def bad_rows(df: DataFrame, role: Role) -> DataFrame:
-    """See `reading.bad_rows`."""
     return df.where(is_bad_row(_reason(df, role)))
 
 

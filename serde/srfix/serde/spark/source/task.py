@@ -88,6 +88,7 @@ class ReadTask:
         row, reasons = decoded.field("row"), decoded.field("reason")
         # unlike field, flatten makes the fields of a null struct null
         columns = dict(zip((column.name for column in self.frame.columns), row.flatten(), strict=True))
+        of_kind = {FieldKind.REASON: reasons, FieldKind.MESSAGE: decoded.field("message")}
         arrays = []
         for field in self.frame.fields:
             match field.kind:
@@ -95,13 +96,11 @@ class ReadTask:
                     array = columns[field.source]
                 case FieldKind.METADATA:
                     array = records.column(field.source)
-                case FieldKind.REASON:
-                    array = reasons
-                case FieldKind.MESSAGE:
-                    array = decoded.field("message")
                 case FieldKind.PAYLOAD:
                     payloads = records.column(self.role.value)
                     array = compute.if_else(reasons.is_valid(), payloads, pa.scalar(None, payloads.type))
+                case kind:
+                    array = of_kind[kind]
             arrays.append(array)
         return pa.RecordBatch.from_arrays(arrays, names=[field.name for field in self.frame.fields])
 

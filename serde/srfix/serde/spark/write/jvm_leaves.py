@@ -57,22 +57,13 @@ _EXACT: Final = {
     "float": ("byte", "short", "float"),
     "double": ("byte", "short", "integer", "float", "double"),
 }
-"""Avro → the Spark types whose values all fit exactly."""
+"""Avro → the Spark types whose values all fit exactly, and Spark's own at the end."""
 _SOMETIMES: Final = {
     "int": _INTEGERS,
     "float": (*_INTEGERS, "float", "double"),
     "double": (*_INTEGERS, "float", "double"),
 }
 """Avro → the Spark types of which only some values fit: the serializers check each value."""
-_OWN: Final = {
-    "boolean": "boolean",
-    "string": "string",
-    "bytes": "binary",
-    "int": "integer",
-    "long": "long",
-    "float": "float",
-    "double": "double",
-}
 _TIMES: Final = {
     ("int", "date"): ("date", "unix_date"),
     ("long", "timestamp-millis"): ("timestamp", "unix_millis"),
@@ -92,7 +83,7 @@ def scalar(
         # The type of a null does not matter, because it has no bytes.
         if kind == "fixed":
             return Piece(schema="bytes", sql="CAST(NULL AS BINARY)")
-        own = _OWN.get(kind, "integer")
+        *_, own = _EXACT.get(kind, ("integer",))
         return Piece(schema="int" if own == "integer" else kind, sql=f"CAST(NULL AS {ddl(own)})")
     if (kind, logical) in _TIMES:
         spark_type, function = _TIMES[kind, str(logical)]
@@ -116,7 +107,7 @@ def scalar(
     if (kind, word) == ("fixed", "binary"):
         return _fixed(node, sql, failing)
     if word in _EXACT.get(kind, ()):
-        own = _OWN[kind]
+        *_, own = _EXACT[kind]
         return Piece(schema=kind, sql=sql if word == own else f"CAST({sql} AS {ddl(own)})", is_as_it_is=word == own)
     if word in _SOMETIMES.get(kind, ()):
         return JvmRefusal(why=f"is {ddl(frame_type)}, but not every such value fits {describe(node)}")
