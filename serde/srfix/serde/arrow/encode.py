@@ -238,7 +238,7 @@ class EncodeKernelWise:
         if self._native_encode is None or isinstance(ctx, Sequence):
             return self._row_wise(rows, ctx, tombstones=tombstones, until_bad=until_bad)
         self._row_wise.reader(rows)  # an unknown type raises its error before any row is written
-        parts: list[EncodedBatch] = []
+        parts: list[tuple[int, EncodedBatch]] = []
         start = 0
         while start < len(rows) or not parts:
             native = self._native_encode(ctx)
@@ -248,7 +248,7 @@ class EncodeKernelWise:
                 part = self._row_wise(some, ctx, tombstones=marks, until_bad=until_bad)
             else:
                 part = self._natively(native, some, ctx, tombstones=marks, until_bad=until_bad)
-            parts.append(_moved(part, start))
+            parts.append((start, part))
             if until_bad and part.bad:
                 break
             start += size
@@ -281,14 +281,14 @@ class EncodeKernelWise:
     ) -> EncodedBatch:
         """Encodes the rows that the kernel left, given by their positions. It takes slices, because pyarrow's `take`
         does not work on views."""
-        parts: list[EncodedBatch] = []
+        parts: list[tuple[int, EncodedBatch]] = []
         begin = 0
         while begin < len(left):
             end = begin + 1
             while end < len(left) and left[end] == left[end - 1] + 1:
                 end += 1
             part = self._row_wise(rows.slice(left[begin], end - begin), ctx, tombstones=None, until_bad=until_bad)
-            parts.append(_moved(part, begin))
+            parts.append((begin, part))
             if until_bad and part.bad:
                 break
             begin = end
@@ -310,23 +310,15 @@ def _merged(payloads: pa.BinaryArray, left: Sequence[int], remainder: EncodedBat
     )
 
 
-def _moved(part: EncodedBatch, by: int) -> EncodedBatch:
-    if not by:
-        return part
-    return EncodedBatch(
-        payloads=part.payloads,
-        positions=pyarrow_compute().add(part.positions, by),
-        bad=tuple(replace(row, position=row.position + by) for row in part.bad),
-    )
-
-
-def _joined(parts: Sequence[EncodedBatch]) -> EncodedBatch:
+def _joined(parts: Sequence[tuple[int, EncodedBatch]]) -> EncodedBatch:
+    """The parts, each with the position of its first row; the first one's is 0."""
     if len(parts) == 1:
-        return parts[0]
+        return parts[0][1]
+    add = pyarrow_compute().add
     return EncodedBatch(
-        payloads=one_array([part.payloads for part in parts], "the payloads"),
-        positions=one_array([part.positions for part in parts], "the positions"),
-        bad=tuple(row for part in parts for row in part.bad),
+        payloads=one_array([part.payloads for _, part in parts], "the payloads"),
+        positions=one_array([add(part.positions, start) for start, part in parts], "the positions"),
+        bad=tuple(replace(row, position=row.position + start) for start, part in parts for row in part.bad),
     )
 
 

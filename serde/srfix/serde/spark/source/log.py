@@ -98,17 +98,12 @@ class TopicLog:
                     continue
             topic_id = getattr(described, "topic_id", None)
             numbers = sorted(partition.id for partition in described.partitions)
-            return None if topic_id is None else str(topic_id), self._wanted(numbers)
-
-    def _wanted(self, numbers: list[int]) -> list[int]:
-        if self._only is None:
-            return numbers
-        if lacking := sorted(set(self._only) - set(numbers)):
-            raise UsageError(
-                f"The option assign names partition {lacking[0]} of the topic {self._topic!r}, but the topic has "
-                f"only {', '.join(map(str, numbers))}."
-            )
-        return list(self._only)
+            if lacking := sorted(set(self._only or ()) - set(numbers)):
+                raise UsageError(
+                    f"The option assign names partition {lacking[0]} of the topic {self._topic!r}, but the topic has "
+                    f"only {', '.join(map(str, numbers))}."
+                )
+            return None if topic_id is None else str(topic_id), numbers if self._only is None else list(self._only)
 
     def _offsets(self, partitions: list[int], spec: object) -> Mapping[int, int]:
         from confluent_kafka import IsolationLevel, TopicPartition

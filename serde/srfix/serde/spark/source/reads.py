@@ -131,8 +131,8 @@ class StreamRead:
     def latest(self, start: Mapping[str, object] | None = None, limit: int | None = None) -> dict[str, object]:
         """At most `limit` offsets after `start`."""
         if start is None:
-            self._last_log = log = self._log.now()
-            return StreamCheckpoint.of(log, log.ends).to_json()
+            self._last_log = self._log.now()
+            return self.behind()
         span = self.offset_span(start)
         ends = span.ends if limit is None else limited(span.starts, span.ends, limit)
         return span.until(ends)
