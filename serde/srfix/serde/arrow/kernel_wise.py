@@ -80,9 +80,8 @@ class KernelWise:
         for position, reason, words in odd:
             if words is not None:
                 payload = payload_by_position[position]
-                bad.append(
-                    FaultyRow(position, reason, words, payload, ctx, about=_about(payload, ctx, words_by_prefix))
-                )
+                about = _about(payload, ctx, words_by_prefix)
+                bad.append(FaultyRow(position, reason, words, payload, ctx, about=about))
                 continue
             other = payload_at(payloads, position) if refused else None
             named = identity_of(other) if other and reason == "otherwise" else None

@@ -175,9 +175,8 @@ def write_topic(
 
 
 def _save(frame: DataFrame, topic: str, spark_options: dict[str, str]) -> None:
-    writer = frame.write.format("kafka").options(**spark_options)
     try:
-        writer.save()
+        frame.write.format("kafka").options(**spark_options).save()
     except Exception as error:
         ours = missing_jar(str(error), frame.sparkSession.version) or kafka_error_of(
             str(error), topic=topic, servers=spark_options["kafka.bootstrap.servers"], writes=True

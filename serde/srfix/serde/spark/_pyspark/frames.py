@@ -197,7 +197,6 @@ def bad_rows(df: DataFrame, role: Role) -> DataFrame:
 
 
 def payloads_again(df: DataFrame, role: Role, column: str) -> DataFrame:
-    """The bad rows with their bytes back in the payload's column."""
     names = reason_columns(role)
     bad = bad_rows(df, role)
     if names.payload not in df.columns:
@@ -298,10 +297,8 @@ def judged_payloads(decoding: Decoding, payload: Column, headers: Column | None 
 
     def judged(one: Column) -> Column:
         fields = {name: one["made"][name] for name in decoding.names}
-        is_good = decoding.is_good(fields["row"])
-        judgement = decoding.judged(
-            fields, Payload.of(one["framed"]), is_good=is_good, problem=one[PROBLEM] if problem else None
-        )
+        is_good, why = decoding.is_good(fields["row"]), one[PROBLEM] if problem else None
+        judgement = decoding.judged(fields, Payload.of(one["framed"]), is_good=is_good, problem=why)
         return F.struct(
             judgement.row.alias("row"),
             F.when(judgement.is_bad, judgement.why).alias("why"),

@@ -196,7 +196,6 @@ def _template(text: str, **named: int) -> str:
 
 
 def in_words(reason: Column, message: Column) -> Column:
-    """`REASON: message`, as one text."""
     return F.concat(reason, F.lit(": "), F.coalesce(message, F.lit("no more is known.")))
 
 

@@ -104,11 +104,8 @@ def taken_apart(
     """The good rows with the columns for Kafka's sink, and the bad rows in their original form."""
     is_written = reduce(and_, (F.col(names.reason).isNull() for names in reasons))
     sink = [F.col(written.get(name, name)).alias(name) for name in _SINK if name in written or name in df.columns]
-    quarantine_columns = [
-        *map(named, own_columns),
-        *(F.col(name) for names in reasons for name in (names.reason, names.message)),
-    ]
-    return df.where(is_written).select(*sink), df.where(~is_written).select(*quarantine_columns)
+    whys = [F.col(name) for names in reasons for name in (names.reason, names.message)]
+    return df.where(is_written).select(*sink), df.where(~is_written).select(*map(named, own_columns), *whys)
 
 
 def _why_not(row: FrameRow, *, may_be_tombstones: bool) -> Column:

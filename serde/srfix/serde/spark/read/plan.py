@@ -1,7 +1,5 @@
-"""How a topic's payloads become rows. This is decided once, on the driver, in plain Python.
-
-A plan holds every known schema of the payloads, its subject, and the writer field for each column. It can be pickled
-and printed (`explain`), and works without Spark.
+"""How a topic's payloads become rows. This is decided once, on the driver, in plain Python: a plan holds every known
+schema of the payloads, its subject, and the writer field for each column.
 
 The schemas are those of all versions, live and soft-deleted, of the policy's subjects (of the topic's own subject, for
 `ById` and for strategies that use record names), of `subjects`, and those of `ids`. Other schemas, above all a GUID in

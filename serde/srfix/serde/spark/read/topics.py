@@ -44,7 +44,6 @@ Assignment: TypeAlias = Mapping[str, Iterable[int]]
 _NAMED: Final = 3
 _NO_PATTERN: Final = re.compile(r"(?m)^[^\n]*?([A-Z][^\n:]*) near index [0-9]+$")
 """Java's message about an invalid regular expression."""
-_LAST_PARTITION: Final = INT_MAX
 _OTHER_PARTITIONS: Final = "Partitions specified for Kafka start offsets don't match"
 
 
@@ -74,7 +73,6 @@ class TopicPlans:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicsAsked:
     option: str
-    """`subscribe`, `subscribePattern` or `assign`."""
     value: str
     topics: tuple[str, ...]
     """None for a pattern."""
@@ -174,7 +172,7 @@ def _partitions(assign: Assignment) -> dict[str, list[int]]:
     for topic, partitions in assign.items():
         _check_topic(topic, "assign=")
         numbers = list(partitions) if isinstance(partitions, Iterable) else []
-        if not numbers or not all(type(one) is int and 0 <= one <= _LAST_PARTITION for one in numbers):
+        if not numbers or not all(type(one) is int and 0 <= one <= INT_MAX for one in numbers):
             raise UsageError(
                 f"assign= names no partitions of the topic {topic!r}. Give, for example, {{{topic!r}: [0, 2]}}."
             )
@@ -245,7 +243,6 @@ _SOURCES: Final = {
 }
 """Option of the source, in any letter case → the parameter that sets it here."""
 _SINKS: Final = {"kafka.bootstrap.servers": "bootstrap_servers", "topic": "the plan"}
-"""The same for the sink."""
 
 _DOTTED: Final = re.compile(r"(\w+)(\.\w+)+")
 

@@ -306,13 +306,12 @@ def with_columns(options: SourceOptions) -> SourceOptions:
             f"The newest schema for the {options.role.value}s of topic {options.topic!r} has one column, "
             f'{columns[0].name}. Set .option("wrap", "{"true" if half.wrapped else "false"}").'
         )
-    counts = (
-        {} if half.reader_schema is None or options.reader_schema is not None else {options.required_topic(): newest}
-    )
+    is_reader = half.reader_schema is not None and options.reader_schema is None
+    place = (newest.subject, newest.schema_id)
     return replace(
         options,
         columns=print_columns(with_times(columns, options.times)),
-        newest={topic: (schema.subject, schema.schema_id) for topic, schema in counts.items()},
+        newest={options.required_topic(): place} if is_reader else {},
     )
 
 
@@ -339,14 +338,10 @@ def plan_of(options: SourceOptions, frame: SourceFrame) -> ReadPlan | None:
 
 
 def _reader(options: SourceOptions, frame: SourceFrame, registry: RegistryClient | None) -> str | ReaderSchema | None:
-    if (
-        options.reader_schema is not None
-        or registry is None
-        or options.topic is None
-        or options.topic not in frame.newest
-    ):
+    newest = frame.newest.get(options.topic or "")
+    if options.reader_schema is not None or registry is None or newest is None:
         return options.reader_schema
-    subject, schema_id = frame.newest[options.topic]
+    subject, schema_id = newest
     schema = registry.schema_by_id(schema_id, subject=subject).schema
     return ReaderSchema(text=schema.text, references=reference_texts(registry, schema, subject=subject))
 
@@ -358,10 +353,8 @@ def _policy(options: SourceOptions, registry: RegistryClient) -> Resolver:
         case Policy.ONE_SUBJECT:
             return UnderOneSubject(registry, fixed_subject(options))
         case Policy.DUAL_SUBJECT:
-            first, second = options.subjects
-            return DualSubject(
-                registry, first=FixedSubject(key=first, value=first), second=FixedSubject(key=second, value=second)
-            )
+            first, second = (FixedSubject(key=one, value=one) for one in options.subjects)
+            return DualSubject(registry, first=first, second=second)
 
 
 def fixed_subject(options: SourceOptions) -> SubjectStrategy:

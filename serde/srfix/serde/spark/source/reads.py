@@ -103,7 +103,6 @@ def _topic_log(options: SourceOptions) -> TopicLog:
 class OffsetSpan:
     log: Log
     begun: Mapping[int, int]
-    """Partition → its next offset in the checkpoint."""
     starts: Mapping[int, int]
     """Partition → the first offset to read, for every partition of `ends`."""
     ends: Mapping[int, int]

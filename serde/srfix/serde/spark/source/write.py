@@ -152,7 +152,6 @@ class _Delivery:
             raise ReadOnlyClient(config).refused_config(error) from None  # it hides secrets
 
     def send(self, records: Iterator[dict[str, Any]]) -> None:
-        """Errors show at once, or in `done`."""
         for record in records:
             while True:
                 try:

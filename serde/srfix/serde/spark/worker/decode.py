@@ -100,11 +100,7 @@ class PlanDecoder:
         self._topic, self._role = plan.topic, plan.role
         self._context = SerdeContext(plan.topic, plan.role)
         self._row = spark_type(plan.columns)
-        self._result = [
-            pa.field("row", self._row),
-            pa.field("reason", pa.string()),
-            pa.field("message", pa.string()),
-        ]
+        self._result = [pa.field("row", self._row), *(pa.field(name, pa.string()) for name in ("reason", "message"))]
 
     @property
     def type(self) -> pa.StructType:
@@ -158,13 +154,11 @@ class FallbackDecoder:
 
 @lru_cache(maxsize=_MOST_PLANS)
 def fallback_decoder(pickled: bytes) -> FallbackDecoder:
-    """One for each plan and process."""
     return FallbackDecoder(plan_decoder(pickled))
 
 
 @lru_cache(maxsize=_MOST_PLANS)
 def plan_decoder(pickled: bytes) -> PlanDecoder:
-    """One for each plan and process."""
     plan: ReadPlan = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
     return PlanDecoder(plan)
 
@@ -206,6 +200,5 @@ class RowJudge:
 
 @lru_cache(maxsize=_MOST_PLANS)
 def row_judge(pickled: bytes) -> RowJudge:
-    """One for each reader, job and process."""
     reader: JudgedReader = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
     return RowJudge(reader)

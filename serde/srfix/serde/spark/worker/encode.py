@@ -53,6 +53,5 @@ class PlanEncoder:
 
 @lru_cache(maxsize=_MOST_PLANS)
 def plan_encoder(pickled: bytes) -> PlanEncoder:
-    """One for each plan and process."""
     plan: WritePlan = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
     return PlanEncoder(plan)

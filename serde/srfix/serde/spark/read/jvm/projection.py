@@ -132,10 +132,8 @@ class _Schemas:
         """None if a later field feeds the column."""
         part = self._field(target.value, level=level)
         if not target.counts and part.fix is not None:
-            _refuse(
-                target.value,
-                "a later field feeds the column, but a bad value of this field must still make the row bad",
-            )
+            why = "a later field feeds the column, but a bad value of this field must still make the row bad"
+            _refuse(target.value, why)
         return part if target.counts else None
 
     def _field(self, value: Projected[AvroType], *, level: int) -> Schemas:
