@@ -110,7 +110,7 @@ def from_registry(
     :param engine: the engine that decodes. For `auto`, `choosing.choose_engine` decides when the frame is there, and
         logs the reason.
     :param observe: counts rows, tombstones, bad rows by reason, and refused ids, under this name, or for this
-        Observation (batch only); `counts.counts_of` reads them. None counts rows, tombstones and bad rows of a stream
+        Observation (batch only); `progress.counts_of` reads them. None counts rows, tombstones and bad rows of a stream
         that does not fail on bad rows, in its progress (`observedMetrics`), under "srfix values of TOPIC"; further
         streams of that topic in the session get " (2)" and so on. Spark's sources report the lag of a stream
         themselves.
