@@ -77,8 +77,8 @@ if TYPE_CHECKING:
 )
 @click.option("--subject", help="The subject to ask. Default: the subject of the topic, or of the store.")
 @click.option("--second-subject", help="The subject to fall back to. Default: the subject of the topic.")
-@option("--application", envvar="APPLICATION", metavar="ID", help="With --store: ask the store's subject.")
-@option("--store", envvar="STORE", metavar="NAME", help="The state store, whether or not its changelog topic exists.")
+@option("--application", metavar="ID", help="With --store: ask the store's subject.")
+@option("--store", metavar="NAME", help="The state store, whether or not its changelog topic exists.")
 @click.option(
     "--format",
     "format_",

@@ -55,7 +55,6 @@ def _collected(_context: click.Context, _option: click.Parameter, path: Path | N
 @gate_options
 @option(
     "--metrics",
-    envvar="METRICS",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     callback=_collected,

@@ -40,7 +40,6 @@ _PATIENCE_S = 5.0
 @command()
 @option(
     "--application",
-    envvar="APPLICATION",
     metavar="ID",
     help="Check whether this user may read this group's committed offsets.",
 )

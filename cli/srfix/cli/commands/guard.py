@@ -31,13 +31,11 @@ if TYPE_CHECKING:
 @command()
 @option(
     "--to",
-    envvar="TO",
     metavar="VERSION",
     help="The Kafka Streams version to change to, such as 3.9. guard predicts what the change breaks.",
 )
 @option(
     "--optimization",
-    envvar="OPTIMIZATION",
     metavar="none|all|LIST",
     help=(
         "The topology.optimization that the application passes both to KafkaStreams and to "
@@ -46,14 +44,12 @@ if TYPE_CHECKING:
 )
 @option(
     "--subject",
-    envvar="SUBJECT",
     metavar="SUBJECT",
     help="The subject under which the schema of --schema will be registered.",
 )
 @option(
     "--schema",
     "schema_file",
-    envvar="SCHEMA",
     metavar="FILE",
     help=(
         "A schema that will be registered: an Avro schema (.avsc), a JSON Schema, Protobuf (.proto), or the document that a "

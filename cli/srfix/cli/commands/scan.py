@@ -52,7 +52,6 @@ _FEW_PARTITIONS: Final = 16
 @click.argument("topic")
 @option(
     "--application",
-    envvar="APPLICATION",
     metavar="GROUP",
     help=(
         "Count only the records as live that a restore of this application loads: those up to the group's "

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @command()
-@option("--application", envvar="APPLICATION", metavar="ID", help="List only the subjects of this application.")
+@option("--application", metavar="ID", help="List only the subjects of this application.")
 @connection_options
 @output_option
 def subjects(application: str | None, connection: Connection, output: OutputFormat) -> ExitCode:

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 @allow_options
 @option(
     "--interval",
-    envvar="INTERVAL",
     type=click.FloatRange(min=0.1, max=86400),
     default=10.0,
     show_default=True,
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
 )
 @option(
     "--full-interval",
-    envvar="FULL_INTERVAL",
     type=click.FloatRange(min=1, max=30 * 86400),
     default=3600.0,
     show_default=True,
@@ -60,7 +58,6 @@ if TYPE_CHECKING:
 )
 @option(
     "--listen",
-    envvar="LISTEN",
     default="127.0.0.1:9577",
     show_default=True,
     metavar="HOST:PORT",

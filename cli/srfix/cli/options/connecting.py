@@ -54,7 +54,6 @@ def _name(ctx: click.Context) -> str:
 
 config_option = option(
     "--config",
-    envvar="CONFIG",
     metavar="FILE",
     is_eager=True,
     expose_value=False,
@@ -65,7 +64,7 @@ config_option = option(
 
 
 _CLUSTER = (
-    option("--bootstrap-servers", envvar="BOOTSTRAP_SERVERS", metavar="HOST:PORT[,…]", help="The Kafka cluster."),
+    option("--bootstrap-servers", metavar="HOST:PORT[,…]", help="The Kafka cluster."),
     option(
         "-X",
         "--kafka-property",
@@ -81,7 +80,6 @@ _CLUSTER = (
     ),
     option(
         "--kafka-config",
-        envvar="KAFKA_CONFIG",
         metavar="FILE",
         help=(
             "A properties file of a Java application, for cluster and registry: client.properties, "
@@ -91,7 +89,7 @@ _CLUSTER = (
     ),
 )
 _REGISTRY = (
-    option("--registry", envvar="REGISTRY", metavar="URL[,URL]", help="The schema registry."),
+    option("--registry", metavar="URL[,URL]", help="The schema registry."),
     option(
         "-R",
         "--registry-property",

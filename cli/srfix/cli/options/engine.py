@@ -72,7 +72,6 @@ def _engine_option(help_: str) -> Decorator:
     return option(
         "--engine",
         cls=_NamedToo,
-        envvar="ENGINE",
         type=Choice([LOCAL, SPARK]),
         default=LOCAL,
         show_default=True,
@@ -83,7 +82,6 @@ def _engine_option(help_: str) -> Decorator:
 _OF_SPARK: Final = (
     option(
         "--master",
-        envvar="MASTER",
         metavar="URL",
         help=(
             "The Spark master: local[*], spark://HOST:7077, yarn, or a Connect server, sc://HOST:15002. Default: "
@@ -92,7 +90,6 @@ _OF_SPARK: Final = (
     ),
     option(
         "--spark-conf",
-        envvar="SPARK_CONF",
         type=Lines("key=value"),
         multiple=True,
         metavar="KEY=VALUE",
@@ -110,7 +107,6 @@ engine_options = handing_over(
     *_OF_SPARK,
     option(
         "--processes",
-        envvar="PROCESSES",
         type=click.IntRange(min=1),
         default=1,
         show_default=True,

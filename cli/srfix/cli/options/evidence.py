@@ -118,19 +118,16 @@ _repeatable = partial(option, type=Lines("text"), multiple=True)
 _KSQLDB = (
     _repeatable(
         "--ksqldb",
-        envvar="KSQLDB",
         metavar="URL",
         help="A ksqlDB server; srfix asks it about its queries. Repeatable. Reads only.",
     ),
     option(
         "--ksqldb-user",
-        envvar="KSQLDB_USER",
         metavar="USER:PASSWORD",
         help="User and password for ksqlDB. PASSWORD, or the whole value, may be env:NAME or file:PATH.",
     ),
     _repeatable(
         "--ksqldb-config",
-        envvar="KSQLDB_CONFIG",
         metavar="KEY=VALUE",
         help=(
             "A limit on the size or time of ksqlDB's answers: http.answer.max.bytes, http.answer.deadline.ms, …; "
@@ -146,7 +143,6 @@ evidence_options = handing_over(
     lambda **values: _noted(EvidenceOptions(**values)),
     _repeatable(
         "--state-dir",
-        envvar="STATE_DIR",
         metavar="DIR",
         help=(
             "The application's state.dir, or the application's folder in state.dir, or a copy. Repeatable. srfix "
@@ -155,14 +151,12 @@ evidence_options = handing_over(
     ),
     _repeatable(
         "--topology",
-        envvar="TOPOLOGY",
         metavar="FILE",
         help="A file with the output of Topology.describe(); repeatable.",
     ),
     *_KSQLDB,
     _repeatable(
         "--ksqldb-text",
-        envvar="KSQLDB_TEXT",
         metavar="FILE",
         help=(
             "A file with ksqlDB's answers to SHOW QUERIES EXTENDED, EXPLAIN and DESCRIBE … EXTENDED, as JSON or "

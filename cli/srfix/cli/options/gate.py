@@ -58,7 +58,6 @@ def _tell_no_waits(_ctx: click.Context, _param: click.Parameter, is_quiet: bool)
 quiet_option = option(
     "--quiet",
     "-q",
-    envvar="QUIET",
     is_flag=True,
     callback=_tell_no_waits,
     help=(
@@ -74,7 +73,6 @@ gate_options = handing_over(
     quiet_option,
     option(
         "--fail-on",
-        envvar="FAIL_ON",
         type=Choice(tuple(_SEVERITIES)),
         default="litter",
         show_default=True,
@@ -85,7 +83,6 @@ gate_options = handing_over(
     ),
     option(
         "--baseline",
-        envvar="BASELINE",
         metavar="FILE",
         help=(
             "A file of known findings. A known finding does not give exit code 1, unless it is now worse than in "

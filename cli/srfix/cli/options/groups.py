@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, TypeAlias
+from string import ascii_lowercase, ascii_uppercase
+from typing import Any, Final, TypeAlias
 
 import click
 from click.core import ParameterSource
@@ -16,11 +17,15 @@ from srfix.cli.options.values import Choice
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def option(*names: str, envvar: str, **attributes: Any) -> Decorator:
-    """An option that can also be set in the environment, as `SRFIX_…`."""
-    return click.option(
-        *names, envvar=f"SRFIX_{envvar}", show_envvar=True, **path_completion(attributes.get("metavar")), **attributes
-    )
+_TO_VARIABLE: Final = str.maketrans(f"{ascii_lowercase}-", f"{ascii_uppercase}_")
+
+
+def option(*names: str, envvar: str | None = None, **attributes: Any) -> Decorator:
+    """An option that can also be set in the environment: `--state-dir` as `SRFIX_STATE_DIR`."""
+    long_name = next(name for name in names if name.startswith("--"))
+    variable = f"SRFIX_{envvar or long_name.removeprefix('--').translate(_TO_VARIABLE)}"
+    completion = path_completion(attributes.get("metavar"))
+    return click.option(*names, envvar=variable, show_envvar=True, **completion, **attributes)
 
 
 def choice_of(kind: type[Enum]) -> Choice:

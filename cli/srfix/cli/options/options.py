@@ -82,7 +82,6 @@ def isolation_of(text: str) -> Isolation | None:
 
 isolation_option = option(
     "--isolation",
-    envvar="ISOLATION",
     type=Choice((AUTO, *(isolation.value for isolation in reversed(Isolation)))),
     default=AUTO,
     show_default=True,
@@ -109,8 +108,8 @@ def _selection_options(readers: Sequence[str], *, of_topics: str = "") -> Decora
     return handing_over(
         "selection",
         _selection,
-        option("--application", envvar="APPLICATION", metavar="ID", help="The application.id; default: all."),
-        option("--store", envvar="STORE", metavar="NAME", help="The state store; default: all."),
+        option("--application", metavar="ID", help="The application.id; default: all."),
+        option("--store", metavar="NAME", help="The state store; default: all."),
         option(
             "--source",
             envvar="SOURCES",
@@ -124,7 +123,6 @@ def _selection_options(readers: Sequence[str], *, of_topics: str = "") -> Decora
         ),
         option(
             "--reader",
-            envvar="READER",
             type=Choice(readers),
             default="unknown",
             show_default=True,
@@ -136,13 +134,11 @@ def _selection_options(readers: Sequence[str], *, of_topics: str = "") -> Decora
         ),
         option(
             "--streams-version",
-            envvar="STREAMS_VERSION",
             metavar="VERSION",
             help="The application's Kafka Streams version, such as 2.6.3.",
         ),
         option(
             "--no-auto-register",
-            envvar="NO_AUTO_REGISTER",
             is_flag=True,
             help=(
                 "Say that the application's serializers register no schemas (auto.register.schemas=false). A put "
@@ -152,7 +148,6 @@ def _selection_options(readers: Sequence[str], *, of_topics: str = "") -> Decora
         isolation_option,
         option(
             "--gone",
-            envvar="GONE",
             type=Lines("text"),
             multiple=True,
             metavar="APPLICATION",
@@ -163,7 +158,6 @@ def _selection_options(readers: Sequence[str], *, of_topics: str = "") -> Decora
         ),
         option(
             "--ignore",
-            envvar="IGNORE",
             type=Lines("pattern"),
             multiple=True,
             metavar="SUBJECT-PATTERN",
@@ -195,14 +189,12 @@ hurry_options = handing_over(
     _hurry,
     option(
         "--deadline",
-        envvar="DEADLINE",
         type=click.FloatRange(min=0, min_open=True),
         metavar="SECONDS",
         help="Stop reading a topic after this time. The report says what was not read, and does not call it healthy.",
     ),
     option(
         "--max-records",
-        envvar="MAX_RECORDS",
         type=click.IntRange(min=1),
         metavar="N",
         help="Stop reading a topic after this many records. The report says what was not read.",
@@ -212,7 +204,6 @@ hurry_options = handing_over(
 
 decode_values_option = option(
     "--decode-values",
-    envvar="DECODE_VALUES",
     is_flag=True,
     help=(
         "Decode every row that a restore loads (SRF013). This reads each topic a second time. Without this option "
@@ -223,7 +214,6 @@ decode_values_option = option(
 
 changelogs_option = option(
     "--changelogs",
-    envvar="CHANGELOGS",
     is_flag=True,
     help=(
         "Read every changelog topic as a whole, and look for schema ids that the registry has lost (SRF014). "
@@ -234,7 +224,6 @@ changelogs_option = option(
 
 details_option = option(
     "--details",
-    envvar="DETAILS",
     is_flag=True,
     help="The whole report: the evidence, the numbers by partition, and what to do before and after a repair.",
 )
@@ -247,7 +236,6 @@ def _output_option(forms: Iterable[OutputFormat], more: str = "") -> Decorator:
         lambda output: OutputFormat(output),
         option(
             "--output",
-            envvar="OUTPUT",
             type=Choice([form.value for form in forms]),
             default=OutputFormat.TABLE.value,
             show_default=True,
@@ -297,7 +285,7 @@ def plan_file_option(help_: str, *, required: bool = False) -> Decorator:
     )
 
 
-yes_option = option("--yes", envvar="YES", is_flag=True, help="Do not ask.")
+yes_option = option("--yes", is_flag=True, help="Do not ask.")
 """Adds `--yes`; the command gets `yes: bool`."""
 
 

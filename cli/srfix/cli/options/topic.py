@@ -122,7 +122,6 @@ topic_options = handing_over(
 
 topic_reader_option = option(
     "--reader",
-    envvar="READER",
     type=Choice(TOPIC_READERS),
     default=TopicReader.UNKNOWN.value,
     show_default=True,

@@ -59,7 +59,6 @@ allow_options = handing_over(
     _allow,
     option(
         "--allow",
-        envvar="ALLOW",
         type=click.Path(path_type=Path),
         metavar="PLAN",
         help=(
@@ -69,7 +68,6 @@ allow_options = handing_over(
     ),
     option(
         "--journals",
-        envvar="JOURNALS",
         type=click.Path(path_type=Path, file_okay=False),
         metavar="DIR",
         help="The directory for this instance's journals, one for each subject. Default: PLAN.watch, beside the plan.",

@@ -213,8 +213,8 @@ class StoreChoice:
 choice_options = handing_over(
     "choice",
     StoreChoice,
-    option("--application", envvar="APPLICATION", metavar="ID", help="Only the stores of this application."),
-    option("--store", envvar="STORE", metavar="NAME", help="The state store."),
+    option("--application", metavar="ID", help="Only the stores of this application."),
+    option("--store", metavar="NAME", help="The state store."),
     click.option("--task", metavar="N_P", help="Only this task, such as 0_3; global means the global stores."),
 )
 """Adds `--application`, `--store`, `--task`; the command gets `choice: StoreChoice`."""

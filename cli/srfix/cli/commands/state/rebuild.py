@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     required=True,
     help="Where to stop: committed for a reused source topic, end for a changelog.",
 )
-@option("--application", envvar="APPLICATION", metavar="ID", required=True, help="The application.id.")
-@option("--store", envvar="STORE", metavar="NAME", required=True, help="The state store.")
+@option("--application", metavar="ID", required=True, help="The application.id.")
+@option("--store", metavar="NAME", required=True, help="The state store.")
 @kind_option
 @release_option
 @output_dir_option
@@ -229,8 +229,8 @@ def _subtopology(subtopology: int | None, beside: ApplicationState | None, store
 
 @command()
 @click.argument("directory", metavar="DIR", **path_completion("DIR"))
-@option("--application", envvar="APPLICATION", metavar="ID", help="Which application, if DIR has several.")
-@option("--store", envvar="STORE", metavar="NAME", help="The store whose rows change. srfix copies the others.")
+@option("--application", metavar="ID", help="Which application, if DIR has several.")
+@option("--store", metavar="NAME", help="The store whose rows change. srfix copies the others.")
 @kind_option
 @release_option
 @click.option(

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 
 @command("seed-changelog")
-@option("--application", envvar="APPLICATION", metavar="ID", required=True, help="The application.id.")
-@option("--store", envvar="STORE", metavar="NAME", required=True, help="The state store.")
+@option("--application", metavar="ID", required=True, help="The application.id.")
+@option("--store", metavar="NAME", required=True, help="The state store.")
 @click.option(
     "--source", metavar="[STORE=]TOPIC", required=True, help="The topic that the store now reuses as its changelog."
 )
@@ -132,10 +132,9 @@ def _asking(registry: RegistryClient) -> Registered:
 
 
 @command("plan-expiry")
-@option("--application", envvar="APPLICATION", metavar="ID", required=True, help="The application.id.")
+@option("--application", metavar="ID", required=True, help="The application.id.")
 @option(
     "--store",
-    envvar="STORE",
     metavar="NAME",
     help="The store whose changelog to clean up. The application must be stopped.",
 )

@@ -170,7 +170,7 @@ class KeyLook:
     "--topic",
     help="The topic that the store restores from, its source or changelog. Default: the topic that DIR names.",
 )
-@option("--group", envvar="GROUP", metavar="ID", help="The application's consumer group. Default: its application.id.")
+@option("--group", metavar="ID", help="The application's consumer group. Default: its application.id.")
 @ksqldb_options
 @connection_options
 @quiet_option

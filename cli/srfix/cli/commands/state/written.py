@@ -46,7 +46,6 @@ kind_option = click.option(
 """Adds `--kind`."""
 release_option = option(
     "--streams-version",
-    envvar="STREAMS_VERSION",
     metavar="VERSION",
     required=True,
     help="The Kafka Streams version that will open the directory, such as 2.6.3.",
