@@ -13,11 +13,10 @@ from srfix.cli.command_classes import command
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import connection_options
-from srfix.cli.options.groups import choice_of, option
 from srfix.cli.options.half import case_rule_option, delimiter_option, times_option, wrapped_option
 from srfix.cli.options.options import output_option
 from srfix.cli.options.policy import POLICIES
-from srfix.cli.options.values import ROLES, Choice
+from srfix.cli.options.values import ROLES, Choice, choice_of, option
 from srfix.cli.output.interface import Block, OutputFormat, Paragraph, Table, titled_list
 from srfix.cli.output.speaking import say, show_json
 from srfix.recovery.ids_in_words import counted

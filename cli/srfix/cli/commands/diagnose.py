@@ -16,7 +16,6 @@ from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.evidence import EvidenceOptions, evidence_options
 from srfix.cli.options.gate import Gate, gate_options
 from srfix.cli.options.given import given_options
-from srfix.cli.options.groups import option
 from srfix.cli.options.options import (
     Hurry,
     Selection,
@@ -27,6 +26,7 @@ from srfix.cli.options.options import (
     hurry_options,
     selection_options,
 )
+from srfix.cli.options.values import option
 from srfix.cli.output.interface import Block, OutputFormat, Report
 from srfix.cli.version import version
 from srfix.recovery.clock import now

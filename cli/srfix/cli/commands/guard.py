@@ -12,9 +12,8 @@ from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.evidence import EvidenceOptions, evidence_options
 from srfix.cli.options.gate import Gate, gate_options
 from srfix.cli.options.given import given_options
-from srfix.cli.options.groups import option
 from srfix.cli.options.options import Hurry, Selection, findings_output_option, hurry_options, selection_options
-from srfix.cli.options.values import file_text
+from srfix.cli.options.values import file_text, option
 from srfix.cli.output.interface import OutputFormat, Report
 from srfix.cli.version import version
 from srfix.recovery.clock import now

@@ -15,7 +15,6 @@ from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.evidence import EvidenceOptions, evidence_options
 from srfix.cli.options.given import given_options
-from srfix.cli.options.groups import choice_of, typed_options
 from srfix.cli.options.options import (
     READERS,
     Hurry,
@@ -27,7 +26,7 @@ from srfix.cli.options.options import (
     plan_selection_options,
 )
 from srfix.cli.options.topic import TopicChoice, topic_options
-from srfix.cli.options.values import Choice
+from srfix.cli.options.values import Choice, choice_of, typed_options
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.output.speaking import say, show, write_report
 from srfix.recovery.repair.planning.wanted import ON_REQUEST, Keep

@@ -14,9 +14,8 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.gate import quiet_option
-from srfix.cli.options.groups import option, typed_options
 from srfix.cli.options.options import Hurry, details_option, hurry_options, output_option, topic_isolation_option
-from srfix.cli.options.values import ROLES, Choice
+from srfix.cli.options.values import ROLES, Choice, option, typed_options
 from srfix.cli.output.interface import (
     Bars,
     Block,

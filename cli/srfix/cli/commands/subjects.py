@@ -11,8 +11,8 @@ from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.given import given_options
-from srfix.cli.options.groups import option
 from srfix.cli.options.options import output_option
+from srfix.cli.options.values import option
 from srfix.cli.output.interface import Block, Commands, Heading, OutputFormat, Paragraph, Report, Table, Tone, Verdict
 from srfix.cli.output.speaking import say, say_total, write_report
 from srfix.cli.version import version

@@ -16,8 +16,8 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.evidence import EvidenceOptions, evidence_options
-from srfix.cli.options.groups import option
 from srfix.cli.options.options import Hurry, Selection, hurry_options, output_option, selection_options
+from srfix.cli.options.values import option
 from srfix.cli.options.watching import allow_options, listen_address, print_kept
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.output.speaking import say, show_json

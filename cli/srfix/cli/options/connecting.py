@@ -15,8 +15,7 @@ from srfix.cli.connection import Connection
 from srfix.cli.options.config_file import ConfigFile, read_config
 from srfix.cli.options.config_values import TableKey, table_keys
 from srfix.cli.options.given import CONFIG_PATH
-from srfix.cli.options.groups import handing_over, option
-from srfix.cli.options.values import Lines, parse_property
+from srfix.cli.options.values import Lines, handing_over, option, parse_property
 from srfix.cli.output.speaking import say_on_the_way
 from srfix.cli.redaction import Redactor
 

@@ -14,8 +14,7 @@ from typing import Final
 
 import click
 
-from srfix.cli.options.groups import Decorator, handing_over, option, typed_options
-from srfix.cli.options.values import Choice, Lines, parse_property
+from srfix.cli.options.values import Choice, Decorator, Lines, handing_over, option, parse_property, typed_options
 from srfix.cli.redaction import Redactor
 from srfix.serde.errors import UsageError
 from srfix.serde.native import CODEC_ENGINES

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from srfix.cli.options.groups import handing_over, option
-from srfix.cli.options.values import Lines, file_text, parse_property
+from srfix.cli.options.values import Lines, file_text, handing_over, option, parse_property
 from srfix.cli.redaction import Redactor
 from srfix.recovery.errors import KsqldbError
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 import click
 
-from srfix.cli.options.groups import choice_of, handing_over
-from srfix.cli.options.values import Choice
+from srfix.cli.options.values import Choice, choice_of, handing_over
 from srfix.serde import bounds
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.times import Times

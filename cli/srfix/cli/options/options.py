@@ -18,8 +18,7 @@ from typing import Any
 
 import click
 
-from srfix.cli.options.groups import Decorator, handing_over, option
-from srfix.cli.options.values import Choice, Lines
+from srfix.cli.options.values import Choice, Decorator, Lines, handing_over, option
 from srfix.cli.output.interface import OutputFormat
 from srfix.serde.errors import UsageError
 from srfix.serde.properties.kafka_client import Isolation

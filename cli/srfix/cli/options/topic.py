@@ -12,9 +12,17 @@ from dataclasses import dataclass, field
 
 import click
 
-from srfix.cli.options.groups import choice_of, handing_over, option, typed_options
 from srfix.cli.options.options import TOPIC_READERS
-from srfix.cli.options.values import ROLES, Choice, Lines, parse_property
+from srfix.cli.options.values import (
+    ROLES,
+    Choice,
+    Lines,
+    choice_of,
+    handing_over,
+    option,
+    parse_property,
+    typed_options,
+)
 from srfix.recovery.facts.topics import Strategy, TopicQuestion, TopicRead, TopicReader
 from srfix.serde.errors import UsageError
 from srfix.serde.properties.kafka_client import Isolation

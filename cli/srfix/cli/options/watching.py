@@ -10,8 +10,8 @@ from typing import Final
 
 import click
 
-from srfix.cli.options.groups import handing_over, option
 from srfix.cli.options.options import expect_digest_option
+from srfix.cli.options.values import handing_over, option
 from srfix.cli.output.speaking import show
 from srfix.recovery.plans.sign_off import NAMESPACE
 from srfix.serde.errors import UsageError

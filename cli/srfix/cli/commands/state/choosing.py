@@ -12,7 +12,7 @@ import click
 
 from srfix.cli.completion import path_completion
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options.groups import handing_over, option
+from srfix.cli.options.values import handing_over, option
 from srfix.cli.output.speaking import say
 from srfix.recovery.errors import NotPermittedError
 from srfix.recovery.ids_in_words import enumerated

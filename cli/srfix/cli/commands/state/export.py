@@ -17,7 +17,7 @@ from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_options
-from srfix.cli.options.groups import choice_of
+from srfix.cli.options.values import choice_of
 from srfix.cli.output.speaking import say, show
 from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.stores.choices import ExportFormat

@@ -11,9 +11,8 @@ import click
 
 from srfix.cli.connection import Connection
 from srfix.cli.options.engine import SPARK, CensusEngineChoice
-from srfix.cli.options.groups import handing_over
 from srfix.cli.options.policy import DUAL_SUBJECT, ONE_SUBJECT, POLICIES
-from srfix.cli.options.values import Choice
+from srfix.cli.options.values import Choice, handing_over
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format
 

@@ -17,8 +17,8 @@ from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_options
-from srfix.cli.options.groups import choice_of, option
 from srfix.cli.options.options import isolation_of, isolation_option, output_option
+from srfix.cli.options.values import choice_of, option
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.output.speaking import say
 from srfix.recovery.stores.choices import Until

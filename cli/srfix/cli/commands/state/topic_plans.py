@@ -14,9 +14,8 @@ from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.given import given_options
-from srfix.cli.options.groups import option
 from srfix.cli.options.options import isolation_of, isolation_option, output_option, plan_file_option
-from srfix.cli.options.values import Duration
+from srfix.cli.options.values import Duration, option
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.output.speaking import say, write_report
 from srfix.serde.errors import UsageError

@@ -23,9 +23,9 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.evidence import KsqldbServers, ksqldb_options
 from srfix.cli.options.gate import quiet_option
-from srfix.cli.options.groups import option
 from srfix.cli.options.options import output_option
 from srfix.cli.options.typed_bytes import key_bytes, taken_as_text
+from srfix.cli.options.values import option
 from srfix.cli.output.interface import Block, FieldList, OutputFormat, Paragraph, Report, Table
 from srfix.cli.output.speaking import conclude
 from srfix.cli.version import version

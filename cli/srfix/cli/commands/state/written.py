@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Final, Literal, cast
 import click
 
 from srfix.cli.completion import path_completion
-from srfix.cli.options.groups import handing_over, option
 from srfix.cli.options.policy import BY_ID, DUAL_SUBJECT, ONE_SUBJECT, POLICIES, PolicyChoice
-from srfix.cli.options.values import Choice
+from srfix.cli.options.values import Choice, handing_over, option
 from srfix.cli.output.interface import Block, FieldList, Heading, ItemList, OutputFormat, Report, Table, Tone, Verdict
 from srfix.cli.output.speaking import say, write_report
 from srfix.cli.version import version
