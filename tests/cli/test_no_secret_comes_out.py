@@ -17,9 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.cli.command_table import COMMANDS, CommandEntry
-from srfix.cli.connection import Connection
 from srfix.cli.main import main
-from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.evidence import EvidenceOptions, evidence_options
 from srfix.cli.options.given import given_options

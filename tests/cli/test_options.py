@@ -18,10 +18,8 @@ from click.testing import CliRunner
 
 from srfix.cli.command_classes import loaded
 from srfix.cli.command_table import with_options
-from srfix.cli.connection import Connection
-from srfix.cli.options.config_file import SHARED_KEYS, shared_key
-from srfix.cli.options.config_values import table_keys
-from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.config_file import SHARED_KEYS, shared_key, table_keys
+from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.options import Selection, output_option, selection_options, yes_option
 from srfix.cli.output.interface import OutputFormat
 from srfix.serde import BasicAuth, RegistryClient, Secret, SecretError, Topic, UsageError

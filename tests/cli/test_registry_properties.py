@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from srfix.cli.connection import Connection
+from srfix.cli.options.connecting import Connection
 from srfix.serde import BearerAuth, ClientCertificate, RetryPolicy, Secret, UsageError
 from srfix.serde.properties.registry import registry_settings
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from srfix.cli.reports.steps import StepsOnTheWay
+from srfix.cli.reports.plan_running import StepsOnTheWay
 from srfix.recovery.actions.actions import SoftDelete
 from srfix.serde import Subject
 from srfix.serde.wire import SchemaId

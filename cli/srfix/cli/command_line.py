@@ -14,9 +14,8 @@ from collections.abc import Iterator, Sequence
 import click
 from click.core import ParameterSource
 
-from srfix.cli.command_classes import LazyGroup
+from srfix.cli.command_classes import SHELLS, LazyGroup, print_completion
 from srfix.cli.command_table import COMMANDS, STATE_COMMANDS
-from srfix.cli.completion import SHELLS, print_completion
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.values import Choice
 from srfix.cli.output.interface import ERROR

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from srfix.cli.connection import Connection
+from srfix.cli.options.connecting import Connection
 from srfix.cli.options.engine import SPARK, CensusEngineChoice
 from srfix.cli.options.evidence import EvidenceOptions
 from srfix.cli.options.given import given_options

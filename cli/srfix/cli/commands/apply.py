@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from srfix.cli.command_classes import command
-from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.given import given_options
 from srfix.cli.options.options import details_option, expect_digest_option, only_option, output_option, yes_option
 from srfix.cli.output.interface import (
@@ -96,8 +95,7 @@ def apply(
 
     By default srfix uses the registry of the plan; --registry names another URL.
     """
-    from srfix.cli.reports.plan_running import connection_of_plan, running
-    from srfix.cli.reports.steps import StepsOnTheWay
+    from srfix.cli.reports.plan_running import StepsOnTheWay, connection_of_plan, running
     from srfix.cli.reports.topic_plans import apply_to_topic
     from srfix.recovery.actions.document import describe
     from srfix.recovery.advice.playbook import afterwards, afterwards_in_short
@@ -302,7 +300,7 @@ def _document(
     following: tuple[str, ...],
     left: tuple[int, ...],
 ) -> dict[str, Json]:
-    from srfix.cli.reports.applied_document import AppliedDocument, AppliedStep
+    from srfix.cli.reports.plan_running import AppliedDocument, AppliedStep
     from srfix.recovery.actions.document import action_part
 
     return AppliedDocument(

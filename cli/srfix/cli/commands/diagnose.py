@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from srfix.cli.command_classes import command
-from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.evidence import EvidenceOptions, evidence_options
 from srfix.cli.options.gate import Gate, gate_options

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from srfix.cli.command_classes import command
-from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.half import case_rule_option, delimiter_option, half_options, schema_options, times_option
 from srfix.cli.options.values import Choice
 from srfix.cli.output.speaking import say, show, show_json

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
 
-from srfix.cli.command_classes import command
-from srfix.cli.completion import word_completion
+from srfix.cli.command_classes import command, word_completion
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.options import output_option
 from srfix.cli.output.interface import (

@@ -6,9 +6,8 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from srfix.cli.command_classes import command
-from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.evidence import EvidenceOptions, evidence_options
 from srfix.cli.options.gate import Gate, gate_options
 from srfix.cli.options.given import given_options

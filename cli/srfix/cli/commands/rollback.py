@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from srfix.cli.command_classes import command
-from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.options import expect_digest_option, output_option, yes_option
 from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Paragraph, Report, Tone
 from srfix.cli.output.speaking import confirm, say, write_report
@@ -19,7 +18,7 @@ from srfix.cli.version import version
 from srfix.recovery.ids_in_words import counted
 
 if TYPE_CHECKING:
-    from srfix.cli.reports.steps import StepTold
+    from srfix.cli.reports.plan_running import StepTold
     from srfix.recovery.actions.actions import Action
     from srfix.recovery.plans.runs import Left
     from srfix.recovery.repair.plan_file import Plan
@@ -54,8 +53,7 @@ def rollback(
     JOURNAL is the file that `srfix apply` wrote beside the plan; you may also give the plan's name. Asks first, unless
     --yes.
     """
-    from srfix.cli.reports.plan_running import connection_of_plan, running
-    from srfix.cli.reports.steps import RollbackDocument, StepsOnTheWay, steps_told
+    from srfix.cli.reports.plan_running import RollbackDocument, StepsOnTheWay, connection_of_plan, running, steps_told
     from srfix.cli.reports.topic_plans import roll_back_topic
     from srfix.recovery.actions.actions import Register
     from srfix.recovery.actions.document import describe

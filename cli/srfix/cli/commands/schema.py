@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from srfix.cli.command_classes import command
-from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.half import half_options, schema_options
 from srfix.cli.options.options import output_option
 from srfix.cli.output.interface import (

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from srfix.cli.command_classes import command
-from srfix.cli.completion import word_completion
+from srfix.cli.command_classes import command, word_completion
 from srfix.cli.documents import DOCUMENTS
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.output.interface import OutputFormat, Paragraph, Report, Table

@@ -13,8 +13,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
 
-from srfix.cli.metrics.families import Families
-from srfix.cli.metrics.standing import Standing
+from srfix.cli.metrics.standing import Families, Standing
 from srfix.serde.errors import UsageError
 from srfix.serde.property_names import names_servers
 

@@ -49,8 +49,7 @@ def metrics_written(path: Path | None) -> Iterator[Callable[[Diagnosis], None]]:
 def _write(path: Path, standing: Standing, *down: End) -> None:
     from prometheus_client import CollectorRegistry, write_to_textfile
 
-    from srfix.cli.metrics.families import Families
-    from srfix.cli.metrics.standing import Standing
+    from srfix.cli.metrics.standing import Families, Standing
 
     if down:
         standing = Standing()

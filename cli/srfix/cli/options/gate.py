@@ -13,7 +13,7 @@ from typing import Final
 
 import click
 
-from srfix.cli.completion import path_completion
+from srfix.cli.command_classes import path_completion
 from srfix.cli.options.values import Choice, handing_over, option, typed_options
 from srfix.recovery.severity import Severity
 from srfix.serde.errors import UsageError

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 import click
 from click.core import ParameterSource
 
-from srfix.cli.completion import path_completion
+from srfix.cli.command_classes import path_completion
 from srfix.serde import bounds
 from srfix.serde.errors import UsageError
 from srfix.serde.files import read_file

@@ -23,8 +23,8 @@ from srfix.cli.output.interface import (
     Picture,
     Report,
     Table,
+    names_of,
 )
-from srfix.cli.output.names import names_of
 from srfix.recovery.commands import in_pieces
 from srfix.serde.printable import bounded, printable
 

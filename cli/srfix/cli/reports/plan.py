@@ -7,7 +7,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from srfix.cli.connection import servers_shown
+from srfix.cli.options.connecting import servers_shown
 from srfix.cli.output.interface import (
     Block,
     Changes,

@@ -4,16 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.output.interface import TONES, Block, Heading, ItemList, OutputFormat, Paragraph, Report, Tone
+from srfix.cli.options.connecting import Connection
+from srfix.cli.output.interface import (
+    TONES,
+    Block,
+    Commands,
+    FieldList,
+    Heading,
+    ItemList,
+    OutputFormat,
+    Paragraph,
+    Report,
+    Table,
+    Tone,
+)
 from srfix.cli.output.speaking import confirm, say_on_the_way, write_report
 from srfix.cli.reports.plan_running import cluster_of_plan, running, way_on
 from srfix.cli.session import open_cluster, patience_s
 from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.commands import CommandLine, positional
 from srfix.recovery.documents import Part, Sha256, VersionedDocument
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.plans.runs import AlreadyApplied, AlreadyRolledBack, JournalSetAside, Left
@@ -24,6 +39,10 @@ from srfix.recovery.topic_plan.hand import KafkaHand
 from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS
 from srfix.recovery.topic_plan.logs import StepReport
 from srfix.recovery.topic_plan.plan_file import TopicPlan, TopicStep, describe
+
+if TYPE_CHECKING:
+    from srfix.recovery.topic_plan.plan_file import TopicPlan
+
 
 _WRITE_S = 60.0
 
@@ -226,3 +245,60 @@ def _remarks(report: StepReport) -> str:
     ]
     text = "; ".join(part for part in parts if part)
     return f" ({text})" if text else ""
+
+
+def topic_plan_report(plan: TopicPlan, path: Path, command_line: CommandLine) -> Report:
+    """What the plan writes, what to know before, and what to do before and after.
+
+    :param path: the plan's file.
+    """
+    from srfix.recovery.topic_plan.plan_file import topic_plan_document
+
+    return Report(document=topic_plan_document(plan), blocks=tuple(_blocks(plan, path, command_line)))
+
+
+def _blocks(plan: TopicPlan, path: Path, command_line: CommandLine) -> Iterator[Block]:
+    from srfix.recovery.topic_plan.plan_file import ExpireKeys, SeedChangelog, describe
+
+    work = plan.work
+    if not plan.actions:
+        yield Heading("Nothing to write")
+        yield ItemList(plan.price)
+        return
+    match work:
+        case SeedChangelog():
+            yield Heading(f"Plan: fill {work.changelog} from {work.source}")
+        case ExpireKeys():
+            yield Heading(f"Plan: delete {plan.rows:,} keys of {work.topic}")
+            yield FieldList(tuple((f"sample {number}", text) for number, text in enumerate(work.samples, start=1)))
+    columns = ("partition", "records", "bytes", "oldest", "newest", "read from", "up to")
+    rows = tuple(
+        (
+            str(partition_rows.partition),
+            f"{partition_rows.rows:,}",
+            f"{partition_rows.bytes_:,}",
+            _time(partition_rows.oldest_ms),
+            _time(partition_rows.newest_ms),
+            str(partition_rows.start_offset),
+            str(partition_rows.end_offset),
+        )
+        for partition_rows in work.partitions
+    )
+    yield Table(columns, rows, title="What is written, by partition")
+    yield Heading("Steps", level=2)
+    yield ItemList(tuple(describe(plan, step) for step in plan.actions), is_numbered=True)
+    yield Heading("Before you apply the plan", level=2)
+    yield ItemList(plan.price)
+    yield Heading("In order", level=2)
+    yield ItemList(plan.playbook, is_numbered=True)
+    yield Paragraph("Nothing is written yet. To apply the plan:")
+    yield Commands((command_line.command("apply", *positional(str(path))),))
+    yield Paragraph(plan.undo)
+
+
+def _time(timestamp_ms: int | None) -> str:
+    if timestamp_ms is None:
+        return ""
+    return (
+        datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(sep=" ", timespec="seconds").removesuffix("+00:00")
+    )

@@ -11,8 +11,8 @@ import click
 from click.core import ParameterSource
 from msgspec import field
 
-from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options.connecting import Connection
 from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Report, Table, Tone
 from srfix.cli.output.speaking import conclude
 from srfix.cli.reports.plan_running import cluster_of_plan

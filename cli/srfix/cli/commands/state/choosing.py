@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from srfix.cli.completion import path_completion
+from srfix.cli.command_classes import path_completion
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.values import handing_over, option
 from srfix.cli.output.speaking import say

@@ -17,9 +17,8 @@ from srfix.cli.commands.state.choosing import (
     shut_places,
     shut_stores,
 )
-from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_options
 from srfix.cli.options.gate import quiet_option
 from srfix.cli.options.options import output_option

@@ -9,9 +9,8 @@ import click
 
 from srfix.cli.command_classes import command
 from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, shut_places
-from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.gate import quiet_option
 from srfix.cli.options.options import output_option
 from srfix.cli.output.interface import Block, OutputFormat, Paragraph, Report, Table

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from srfix.cli.command_classes import command
+from srfix.cli.command_classes import command, path_completion
 from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, not_read, refuse_within
 from srfix.cli.commands.state.reading import reading_options, refuse_retention_on_spark, retention_option
-from srfix.cli.completion import path_completion
-from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_options
 from srfix.cli.options.values import choice_of
 from srfix.cli.output.speaking import say, show

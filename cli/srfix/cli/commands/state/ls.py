@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from srfix.cli.command_classes import command
-from srfix.cli.completion import path_completion
+from srfix.cli.command_classes import command, path_completion
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import config_option
 from srfix.cli.options.gate import quiet_option

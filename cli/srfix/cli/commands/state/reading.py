@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from srfix.cli.connection import Connection
+from srfix.cli.options.connecting import Connection
 from srfix.cli.options.engine import SPARK, CensusEngineChoice
 from srfix.cli.options.policy import DUAL_SUBJECT, ONE_SUBJECT, POLICIES
 from srfix.cli.options.values import Choice, handing_over

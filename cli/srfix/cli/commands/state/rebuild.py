@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from srfix.cli.command_classes import command
+from srfix.cli.command_classes import command, path_completion
 from srfix.cli.commands.state.choosing import refuse_within
 from srfix.cli.commands.state.written import kind_option, output_dir_option, release_option, values_options
-from srfix.cli.completion import path_completion
-from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_options
 from srfix.cli.options.options import isolation_of, isolation_option, output_option
 from srfix.cli.options.values import choice_of, option

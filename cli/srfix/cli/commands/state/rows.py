@@ -13,9 +13,8 @@ import click
 from srfix.cli.command_classes import command
 from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, not_read
 from srfix.cli.commands.state.reading import reading_options, refuse_retention_on_spark, retention_option
-from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_options
 from srfix.cli.options.options import output_option
 from srfix.cli.options.typed_bytes import key_bytes, taken_as_text

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from srfix.cli.command_classes import command
-from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.given import given_options
 from srfix.cli.options.options import isolation_of, isolation_option, output_option, plan_file_option
 from srfix.cli.options.values import Duration, option
@@ -62,7 +61,7 @@ def seed_changelog(
     loads, byte for byte: the newest record of each key below the committed offset. With a registry the plan says which
     schema ids the store's reader will not find. Stop the application first.
     """
-    from srfix.cli.reports.topic_plan import topic_plan_report
+    from srfix.cli.reports.topic_plans import topic_plan_report
     from srfix.cli.session import open_cluster
     from srfix.recovery.facts.isolation import restore_isolation
     from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS
@@ -173,7 +172,7 @@ def plan_expiry(
     that `srfix rollback` can write them again. `srfix apply FILE` carries out the plan, but leaves a key that somebody has
     written since.
     """
-    from srfix.cli.reports.topic_plan import topic_plan_report
+    from srfix.cli.reports.topic_plans import topic_plan_report
     from srfix.cli.session import open_cluster
     from srfix.recovery.topic_plan.expiring import ExpiryRequest, kept_records_path
     from srfix.recovery.topic_plan.expiring import plan_expiry as planned

@@ -18,9 +18,8 @@ from srfix.cli.commands.state.choosing import (
     read_so_far,
     shut_stores,
 )
-from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options.connecting import connection_options
+from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.evidence import KsqldbServers, ksqldb_options
 from srfix.cli.options.gate import quiet_option
 from srfix.cli.options.options import output_option

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, cast
 
 import click
 
-from srfix.cli.completion import path_completion
+from srfix.cli.command_classes import path_completion
 from srfix.cli.options.policy import BY_ID, DUAL_SUBJECT, ONE_SUBJECT, POLICIES, PolicyChoice
 from srfix.cli.options.values import Choice, handing_over, option
 from srfix.cli.output.interface import Block, FieldList, Heading, ItemList, OutputFormat, Report, Table, Tone, Verdict
