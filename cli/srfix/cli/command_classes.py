@@ -1,8 +1,5 @@
-"""srfix's subclasses of click's classes.
-
-The help of a command shows an example and the options in groups. If a command has few options, they are one list, as in
-click. A group imports a command only when the command is needed.
-"""
+"""srfix's subclasses of click's classes: a shell's completion, help in groups, and groups that import a command only when it
+is needed."""
 
 from __future__ import annotations
 

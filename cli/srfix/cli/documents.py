@@ -35,14 +35,14 @@ DOCUMENTS: Final = (
     PublishedDocument("diagnosis", "recovery.diagnosis.document:DiagnosisDocument", "srfix diagnose", ("diagnose",)),
     PublishedDocument("baseline", "recovery.baseline:BaselineDocument", "srfix diagnose --write-baseline"),
     PublishedDocument("plan", "recovery.repair.plan_file:PlanDocument", "srfix plan, also as its file"),
-    PublishedDocument("applied", "cli.reports.applied_document:AppliedDocument", "srfix apply", ("apply",)),
+    PublishedDocument("applied", "cli.reports.plan_running:AppliedDocument", "srfix apply", ("apply",)),
     PublishedDocument(
         "journal",
         "recovery.repair.journal:RepairLine",
         "srfix apply and srfix rollback: a line of PLAN.journal.jsonl",
     ),
     PublishedDocument("verification", "cli.reports.verification:VerificationDocument", "srfix verify", ("verify",)),
-    PublishedDocument("rollback", "cli.reports.steps:RollbackDocument", "srfix rollback"),
+    PublishedDocument("rollback", "cli.reports.plan_running:RollbackDocument", "srfix rollback"),
     PublishedDocument(
         "topic-plan",
         "recovery.topic_plan.plan_file:TopicPlanDocument",

@@ -58,9 +58,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--role",
-    type=Choice(list(ROLES)),
-    default="value",
-    show_default=True,
+    **choice_of(ROLES, "value"),
     help="Which payloads to decode. The others are shown undecoded.",
 )
 @click.option(
@@ -80,7 +78,7 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "format_",
-    type=choice_of(Format),
+    type=Choice(Format),
     help="The format. Default: the schema of the id decides; with --schema, avro.",
 )
 @click.option("--columns", metavar='"NAME TYPE, …"', help="Read into these columns, as ksqlDB declares or prints them.")
@@ -102,11 +100,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="With --schema: five bytes stand before each body (the magic byte and the schema id).",
 )
-@click.option(
-    "--window",
-    type=choice_of(WindowKind),
-    help="The kind of window around the keys.",
-)
+@click.option("--window", type=Choice(WindowKind), help="The kind of window around the keys.")
 @connection_options
 @output_option
 def decode(
@@ -122,7 +116,7 @@ def decode(
     second_subject: str | None,
     application: str | None,
     store: str | None,
-    format_: str | None,
+    format_: Format | None,
     columns: str | None,
     wrapped: bool | None,
     case_rule: CaseRule,
@@ -130,7 +124,7 @@ def decode(
     delimiter: str | None,
     given: str | None,
     framed: bool,
-    window: str | None,
+    window: WindowKind | None,
     connection: Connection,
     output: OutputFormat,
 ) -> ExitCode:
@@ -160,14 +154,14 @@ def decode(
         raise UsageError("Give only one of --last and --from-offset.")
     reading = DecodeOptions(
         roles=ROLES[role],
-        format=None if format_ is None else Format(format_),
+        format=format_,
         columns=None if columns is None else given_columns(columns),
         wrap=wrapped,
         case_rule=case_rule,
         times=times,
         delimiter=delimiter,
-        window=None if window is None else WindowKind(window),
-        schema=None if given is None else schema_text(given, Format(format_ or "avro")),
+        window=window,
+        schema=None if given is None else schema_text(given, format_ or Format.AVRO),
         is_framed=framed,
     )
     reading.check(of_records=not payloads)

@@ -57,9 +57,7 @@ if TYPE_CHECKING:
 @plan_file_option("Write the plan to this file. With -, write the plan to standard output, instead of the report.")
 @click.option(
     "--keep",
-    type=choice_of(Keep),
-    default=Keep.AUTO.value,
-    show_default=True,
+    **choice_of(Keep, Keep.AUTO),
     help=(
         "Whether a registered version stays live or is soft-deleted at once. The failing reader finds it in both cases."
     ),
@@ -115,7 +113,7 @@ def plan(
     details: bool,
     output: OutputFormat,
     path: Path | None,
-    keep: str,
+    keep: Keep,
     only_live: bool,
     all_versions: bool,
     also: tuple[str, ...],
@@ -164,7 +162,7 @@ def plan(
             made = make_topic_plan(
                 topic_check,
                 session.survey,
-                keep=Keep(keep),
+                keep=keep,
                 width=width,
                 exact_ids=exact_ids,
                 also=also,
@@ -178,7 +176,7 @@ def plan(
             made = make_plan(
                 examination,
                 session.survey,
-                keep=Keep(keep),
+                keep=keep,
                 width=width,
                 exact_ids=exact_ids,
                 also=also,

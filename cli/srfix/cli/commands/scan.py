@@ -14,7 +14,7 @@ from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.gate import quiet_option
 from srfix.cli.options.options import Hurry, details_option, hurry_options, output_option, topic_isolation_option
-from srfix.cli.options.values import ROLES, Choice, option, typed_options
+from srfix.cli.options.values import ROLES, choice_of, option, typed_options
 from srfix.cli.output.interface import (
     Bars,
     Block,
@@ -62,7 +62,7 @@ _FEW_PARTITIONS: Final = 16
     is_flag=True,
     help="Count all records as live, as a global table restores them (the default).",
 )
-@click.option("--role", type=Choice(list(ROLES)), default="both", show_default=True, help="Which payloads to look at.")
+@click.option("--role", **choice_of(ROLES, "both"), help="Which payloads to look at.")
 @topic_isolation_option("How the restore reads; exactly-once applications use read_committed.")
 @connection_options
 @hurry_options

@@ -1,4 +1,5 @@
-"""The present state in numbers, from the events of a watch or from one diagnosis. Another thread reads it."""
+"""The present state in numbers, from the events of a watch or from one diagnosis, and the families of metrics that
+prometheus_client writes of it. Another thread reads it."""
 
 from __future__ import annotations
 

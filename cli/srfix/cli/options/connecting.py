@@ -1,5 +1,5 @@
-"""The options for cluster and registry: a flag wins over `SRFIX_…`, which wins over `--config`. Within each, single
-properties win over a properties file."""
+"""The addresses of cluster and registry, with their clients, and the options for them: a flag wins over `SRFIX_…`, which wins
+over `--config`. Within each, single properties win over a properties file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from srfix.cli.command_classes import loaded
 from srfix.cli.command_table import with_options
 from srfix.cli.options.config_file import ConfigFile, TableKey, read_config, table_keys
 from srfix.cli.options.given import CONFIG_PATH
-from srfix.cli.options.values import Lines, handing_over, option, parse_property
+from srfix.cli.options.values import handing_over, option, parse_property, repeatable
 from srfix.cli.output.speaking import say_on_the_way
 from srfix.cli.redaction import Redactor
 from srfix.serde.errors import UsageError
@@ -134,18 +134,15 @@ config_option = option(
     callback=_use_config,
     help="A TOML file with values for these options.",
 )
-"""Adds `--config`, which `connection_options` has already."""
 
 
 _CLUSTER = (
     option("--bootstrap-servers", metavar="HOST:PORT[,…]", help="The Kafka cluster."),
-    option(
+    repeatable(
         "-X",
         "--kafka-property",
         "kafka_properties",
         envvar="KAFKA_PROPERTIES",
-        type=Lines("key=value"),
-        multiple=True,
         metavar="KEY=VALUE",
         help=(
             "A Kafka client property, with librdkafka's or Java's name; repeatable. A value may be env:NAME or "
@@ -164,13 +161,11 @@ _CLUSTER = (
 )
 _REGISTRY = (
     option("--registry", metavar="URL[,URL]", help="The schema registry."),
-    option(
+    repeatable(
         "-R",
         "--registry-property",
         "registry_properties",
         envvar="REGISTRY_PROPERTIES",
-        type=Lines("key=value"),
-        multiple=True,
         metavar="KEY=VALUE",
         help=(
             "A registry client property, with Confluent's name (basic.auth.user.info, ssl.ca.location, …); repeatable."
@@ -243,7 +238,4 @@ def _note_secrets(ctx: click.Context, texts: Iterable[str]) -> None:
 
 
 connection_options = handing_over("connection", _connection, *_CLUSTER, *_REGISTRY, config_option)
-"""Adds the options for cluster and registry; the command gets `connection: Connection`.
-
-Neither option is required here: the factories of `Connection` say what is missing.
-"""
+"""No option is required here: the factories of `Connection` say what is missing."""

@@ -1,9 +1,4 @@
-"""The options for the engine that reads topics or state directories: this process, or Spark.
-
-@click.command()
-@engine_options                # hands over `engine: CensusEngineChoice`
-def scan(engine): …
-"""
+"""The options for the engine that reads topics or state directories: this process, or Spark."""
 
 from __future__ import annotations
 
@@ -14,7 +9,15 @@ from typing import Final
 
 import click
 
-from srfix.cli.options.values import Choice, Decorator, Lines, handing_over, option, parse_property, typed_options
+from srfix.cli.options.values import (
+    Decorator,
+    choice_of,
+    handing_over,
+    option,
+    parse_property,
+    repeatable,
+    typed_options,
+)
 from srfix.cli.redaction import Redactor
 from srfix.serde.errors import UsageError
 from srfix.serde.native import CODEC_ENGINES
@@ -71,9 +74,7 @@ def _engine_option(help_: str) -> Decorator:
     return option(
         "--engine",
         cls=_NamedToo,
-        type=Choice([LOCAL, SPARK]),
-        default=LOCAL,
-        show_default=True,
+        **choice_of((LOCAL, SPARK), LOCAL),
         help=help_,
     )
 
@@ -87,10 +88,8 @@ _OF_SPARK: Final = (
             "Spark's own configuration, otherwise this machine."
         ),
     ),
-    option(
+    repeatable(
         "--spark-conf",
-        type=Lines("key=value"),
-        multiple=True,
         metavar="KEY=VALUE",
         help="A Spark setting, such as spark.executor.memory=4g; repeatable.",
     ),
@@ -116,7 +115,6 @@ engine_options = handing_over(
         ),
     ),
 )
-"""Adds the options; the command gets `engine: CensusEngineChoice`."""
 
 task_engine_options = handing_over(
     "engine",
@@ -128,4 +126,3 @@ task_engine_options = handing_over(
     ),
     *_OF_SPARK,
 )
-"""Adds the options for work that is done task by task; the command gets `engine: CensusEngineChoice`."""

@@ -1,21 +1,15 @@
-"""The options for a person's evidence: state directories, topologies, ksqlDB.
-
-@click.command()
-@evidence_options              # hands over `evidence: EvidenceOptions`
-def diagnose(evidence): …
-"""
+"""The options for a person's evidence: state directories, topologies, ksqlDB."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from srfix.cli.options.values import Lines, file_text, handing_over, option, parse_property
+from srfix.cli.options.values import file_text, handing_over, option, parse_property, repeatable
 from srfix.cli.redaction import Redactor
 from srfix.recovery.errors import KsqldbError
 
@@ -111,11 +105,8 @@ def _noted(options: _Options) -> _Options:
     return options
 
 
-_repeatable = partial(option, type=Lines("text"), multiple=True)
-
-
 _KSQLDB = (
-    _repeatable(
+    repeatable(
         "--ksqldb",
         metavar="URL",
         help="A ksqlDB server; srfix asks it about its queries. Repeatable. Reads only.",
@@ -125,7 +116,7 @@ _KSQLDB = (
         metavar="USER:PASSWORD",
         help="User and password for ksqlDB. PASSWORD, or the whole value, may be env:NAME or file:PATH.",
     ),
-    _repeatable(
+    repeatable(
         "--ksqldb-config",
         metavar="KEY=VALUE",
         help=(
@@ -135,12 +126,11 @@ _KSQLDB = (
     ),
 )
 ksqldb_options = handing_over("ksqldb", lambda **values: _noted(KsqldbServers(**values)), *_KSQLDB)
-"""Adds `--ksqldb` and its settings; the command gets `ksqldb: KsqldbServers`."""
 
 evidence_options = handing_over(
     "evidence",
     lambda **values: _noted(EvidenceOptions(**values)),
-    _repeatable(
+    repeatable(
         "--state-dir",
         metavar="DIR",
         help=(
@@ -148,13 +138,13 @@ evidence_options = handing_over(
             "writes nothing there."
         ),
     ),
-    _repeatable(
+    repeatable(
         "--topology",
         metavar="FILE",
         help="A file with the output of Topology.describe(); repeatable.",
     ),
     *_KSQLDB,
-    _repeatable(
+    repeatable(
         "--ksqldb-text",
         metavar="FILE",
         help=(
@@ -163,7 +153,6 @@ evidence_options = handing_over(
         ),
     ),
 )
-"""Adds the options; the command gets `evidence: EvidenceOptions`."""
 
 
 def _topologies(path: str, application: str | None) -> tuple[GivenTopology, ...]:

@@ -1,9 +1,4 @@
-"""The options for unattended jobs: when to fail, which findings are known, and when to print nothing.
-
-@click.command()
-@gate_options                  # hands over `gate: Gate`
-def diagnose(gate): …
-"""
+"""The options for unattended jobs: when to fail, which findings are known, and when to print nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +9,7 @@ from typing import Final
 import click
 
 from srfix.cli.command_classes import path_completion
-from srfix.cli.options.values import Choice, handing_over, option, typed_options
+from srfix.cli.options.values import choice_of, handing_over, option, typed_options
 from srfix.recovery.severity import Severity
 from srfix.serde.errors import UsageError
 from srfix.serde.waiting import watch_with
@@ -64,7 +59,6 @@ quiet_option = option(
         "entries of a baseline are still reported. For cron."
     ),
 )
-"""Adds `--quiet`; the command gets `quiet: bool`."""
 
 gate_options = handing_over(
     "gate",
@@ -72,9 +66,7 @@ gate_options = handing_over(
     quiet_option,
     option(
         "--fail-on",
-        type=Choice(tuple(_SEVERITIES)),
-        default="litter",
-        show_default=True,
+        **choice_of(_SEVERITIES, "litter"),
         help=(
             "The lowest severity that gives exit code 1. If srfix could not look at everything, the exit code is "
             "still 2."
@@ -99,4 +91,3 @@ gate_options = handing_over(
         ),
     ),
 )
-"""Adds the options; the command gets `gate: Gate`."""

@@ -1,8 +1,4 @@
-"""The options by which `encode` and `schema` describe the key or the value of a record.
-
-@half_options                 # hands over `half: RecordHalf`
-def encode(half, …): …
-"""
+"""The options by which `encode` and `schema` describe the key or the value of a record."""
 
 from __future__ import annotations
 
@@ -96,34 +92,23 @@ def schema_text(argument: str, format_: Format) -> str:
         return text  # the schema's parser will say so
 
 
-case_rule_option = handing_over(
-    "case_rule",
-    lambda case_rule: CaseRule(case_rule),
-    click.option(
-        "--case-rule",
-        type=choice_of(CaseRule),
-        default=CaseRule.UNIQUE.value,
-        show_default=True,
-        help="How srfix compares names of fields and columns.",
-    ),
+case_rule_option = click.option(
+    "--case-rule",
+    **choice_of(CaseRule, CaseRule.UNIQUE),
+    help="How srfix compares names of fields and columns.",
 )
-"""Adds `--case-rule`; the command gets `case_rule: CaseRule`."""
 
 
 times_option = click.option(
     "--times",
-    type=Choice(get_args(Times)),
-    default="datetimes",
-    show_default=True,
+    **choice_of(get_args(Times), "datetimes"),
     help="The value of a DATE, TIME or TIMESTAMP: a datetime of the years 1 to 9999, or the integer in the record.",
 )
-"""Adds `--times`; the command gets `times: Times`."""
 
 
 delimiter_option = click.option(
     "--delimiter", metavar="CHARACTER", help="For delimited: a character, SPACE or TAB. Default: a comma."
 )
-"""Adds `--delimiter`; the command gets `delimiter: str | None`."""
 
 
 wrapped_option = click.option(
@@ -134,7 +119,6 @@ wrapped_option = click.option(
         "not a key's."
     ),
 )
-"""Adds `--wrapped` and `--unwrapped`; the command gets `wrapped: bool | None`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,8 +186,8 @@ def _generation(word: str) -> Generation:
     return words[word] if word in words else Generation.of(word)
 
 
-def _schema_choice(*, generation: str, written_by: str, **values: Any) -> InternalSchemaChoice:
-    return InternalSchemaChoice(generation=_generation(generation), written_by=WrittenBy(written_by), **values)
+def _schema_choice(*, generation: str, **values: Any) -> InternalSchemaChoice:
+    return InternalSchemaChoice(generation=_generation(generation), **values)
 
 
 schema_options = handing_over(
@@ -229,9 +213,7 @@ schema_options = handing_over(
     ),
     click.option(
         "--written-by",
-        type=choice_of(WrittenBy),
-        default=WrittenBy.SERIALIZER.value,
-        show_default=True,
+        **choice_of(WrittenBy, WrittenBy.SERIALIZER),
         help="Whether CREATE registered the schema, or the serializer of a running query.",
     ),
     click.option(
@@ -240,15 +222,14 @@ schema_options = handing_over(
         help="Protobuf: how a null differs from 0 and from an empty text, as in the WITH clause of ksqlDB.",
     ),
 )
-"""Adds the options that choose an engine's schema; the command gets `choice: InternalSchemaChoice`."""
 
 
 def _half(
-    *, format_: str, role: str, columns: str | None, wrapped: bool | None, columns_argument: str | None = None
+    *, format_: Format, role: Role, columns: str | None, wrapped: bool | None, columns_argument: str | None = None
 ) -> RecordHalf:
     if columns and columns_argument:
         raise UsageError("Give the columns once: as the argument, or with --columns.")
-    return half_of(Format(format_), Role(role), columns or columns_argument, wrapped=wrapped)
+    return half_of(format_, role, columns or columns_argument, wrapped=wrapped)
 
 
 half_options = handing_over(
@@ -257,23 +238,16 @@ half_options = handing_over(
     click.option(
         "--format",
         "format_",
-        type=choice_of(Format),
-        default=Format.AVRO.value,
-        show_default=True,
+        **choice_of(Format, Format.AVRO),
         help="The format of the bytes.",
     ),
     click.option(
         "--role",
-        type=choice_of(Role),
-        default=Role.VALUE.value,
-        show_default=True,
+        **choice_of(Role, Role.VALUE),
         help="Whether the bytes are a key or a value.",
     ),
     click.option("--columns", metavar='"NAME TYPE, …"', help="The columns, as ksqlDB declares or prints them."),
     wrapped_option,
     besides="columns_argument",
 )
-"""Adds the options that describe the key or the value of a record; the command gets `half: RecordHalf`.
-
-An argument named `columns_argument` replaces `--columns`.
-"""
+"""An argument named `columns_argument` replaces `--columns`."""

@@ -1,12 +1,4 @@
-"""The options that commands share: a flag wins over `SRFIX_…`, which wins over `--config`, which wins over the default.
-
-@click.command()
-@connection_options            # hands over `connection: Connection`
-@selection_options             # hands over `selection: Selection`
-@hurry_options                 # hands over `hurry: Hurry`
-@output_option                 # hands over `output: OutputFormat`
-def diagnose(connection, selection, output): …
-"""
+"""The options that commands share: a flag wins over `SRFIX_…`, which wins over `--config`, which wins over the default."""
 
 from __future__ import annotations
 
@@ -14,11 +6,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
-from srfix.cli.options.values import Choice, Decorator, Lines, handing_over, option
+from srfix.cli.options.values import Decorator, choice_of, handing_over, option, repeatable
 from srfix.cli.output.interface import OutputFormat
 from srfix.serde.errors import UsageError
 from srfix.serde.properties.kafka_client import Isolation
@@ -79,26 +71,23 @@ def isolation_of(text: str) -> Isolation | None:
     return None if text == AUTO else Isolation(text)
 
 
+_ISOLATIONS: Final = tuple(isolation.value for isolation in reversed(Isolation))
+
 isolation_option = option(
     "--isolation",
-    type=Choice((AUTO, *(isolation.value for isolation in reversed(Isolation)))),
-    default=AUTO,
-    show_default=True,
+    **choice_of((AUTO, *_ISOLATIONS), AUTO),
     help=(
         "How restores read: read_committed for exactly-once applications, read_uncommitted for others. Default: "
         "srfix concludes it from the applications' transactional ids."
     ),
 )
-"""Adds `--isolation`; the command gets `isolation: str`, for `isolation_of`."""
 
 
 def topic_isolation_option(help_: str) -> Decorator:
     """Adds `--isolation` for the reader of a topic; the command gets `isolation: str`."""
     return click.option(
         "--isolation",
-        type=Choice([isolation.value for isolation in reversed(Isolation)]),
-        default=Isolation.READ_UNCOMMITTED.value,
-        show_default=True,
+        **choice_of(_ISOLATIONS, Isolation.READ_UNCOMMITTED),
         help=help_,
     )
 
@@ -109,11 +98,9 @@ def _selection_options(readers: Sequence[str], *, of_topics: str = "") -> Decora
         _selection,
         option("--application", metavar="ID", help="The application.id; default: all."),
         option("--store", metavar="NAME", help="The state store; default: all."),
-        option(
+        repeatable(
             "--source",
             envvar="SOURCES",
-            type=Lines("key=value"),
-            multiple=True,
             metavar="[APPLICATION/]STORE=TOPIC",
             help=(
                 "The topic that a store restores from; repeatable. Give APPLICATION if several applications have a "
@@ -122,9 +109,7 @@ def _selection_options(readers: Sequence[str], *, of_topics: str = "") -> Decora
         ),
         option(
             "--reader",
-            type=Choice(readers),
-            default="unknown",
-            show_default=True,
+            **choice_of(readers, "unknown"),
             help=(
                 "The reader of the store: Connect's converters (connect), ksqlDB (ksqldb; its version decides how "
                 "it reads), plain Avro deserializers (plain), or a dual-subject reader (dual)."
@@ -145,20 +130,16 @@ def _selection_options(readers: Sequence[str], *, of_topics: str = "") -> Decora
             ),
         ),
         isolation_option,
-        option(
+        repeatable(
             "--gone",
-            type=Lines("text"),
-            multiple=True,
             metavar="APPLICATION",
             help=(
                 "An application that is gone for good; repeatable. Subjects that it left behind are then litter "
                 "(SRF009)."
             ),
         ),
-        option(
+        repeatable(
             "--ignore",
-            type=Lines("pattern"),
-            multiple=True,
             metavar="SUBJECT-PATTERN",
             help=(
                 "Ignore subjects that match (shop-*-changelog-value): their findings, their repairs, and what "
@@ -169,12 +150,10 @@ def _selection_options(readers: Sequence[str], *, of_topics: str = "") -> Decora
 
 
 selection_options = _selection_options(READERS)
-"""Adds the options that choose stores; the command gets `selection: Selection`."""
 
 plan_selection_options = _selection_options(
     TOPIC_READERS, of_topics=" With --topic also: a reader with use.latest.version (latest)."
 )
-"""The same for `srfix plan`, which also takes the readers of a topic."""
 
 
 def _hurry(*, deadline: float | None, max_records: int | None) -> Hurry:
@@ -199,7 +178,6 @@ hurry_options = handing_over(
         help="Stop reading a topic after this many records. The report says what was not read.",
     ),
 )
-"""Adds the limits of a census; the command gets `hurry: Hurry`."""
 
 decode_values_option = option(
     "--decode-values",
@@ -209,7 +187,6 @@ decode_values_option = option(
         "srfix decodes only the newest row of each schema id and partition."
     ),
 )
-"""Adds `--decode-values`; the command gets `decode_values: bool`."""
 
 changelogs_option = option(
     "--changelogs",
@@ -219,14 +196,12 @@ changelogs_option = option(
         "Without this option srfix looks at the first and newest records of each partition, of at most 50 topics."
     ),
 )
-"""Adds `--changelogs`; the command gets `changelogs: bool`."""
 
 details_option = option(
     "--details",
     is_flag=True,
     help="The whole report: the evidence, the numbers by partition, and what to do before and after a repair.",
 )
-"""Adds `--details`; the command gets `details: bool`."""
 
 
 def _output_option(forms: Iterable[OutputFormat], more: str = "") -> Decorator:
@@ -235,20 +210,16 @@ def _output_option(forms: Iterable[OutputFormat], more: str = "") -> Decorator:
         lambda output: OutputFormat(output),
         option(
             "--output",
-            type=Choice([form.value for form in forms]),
-            default=OutputFormat.TABLE.value,
-            show_default=True,
+            **choice_of([form.value for form in forms], OutputFormat.TABLE),
             help=f"The format of the report{more}.",
         ),
     )
 
 
 output_option = _output_option(form for form in OutputFormat if form is not OutputFormat.JUNIT)
-"""Adds `--output`; the command gets `output: OutputFormat`."""
 findings_output_option = _output_option(
     OutputFormat, "; junit is for CI, with a test for each finding and for each thing that was not looked at"
 )
-"""The same for a command that reports findings."""
 
 expect_digest_option = click.option(
     "--expect-digest",
@@ -257,7 +228,6 @@ expect_digest_option = click.option(
         "Refuse the plan unless it has this digest. srfix plan printed the digest to the person who reviewed the plan."
     ),
 )
-"""Adds `--expect-digest`; the command gets `expect_digest: str | None`."""
 
 only_option = click.option(
     "--only",
@@ -268,7 +238,6 @@ only_option = click.option(
         "the others later."
     ),
 )
-"""Adds `--only`; the command gets `only: tuple[str, ...]`."""
 
 
 def plan_file_option(help_: str, *, required: bool = False) -> Decorator:
@@ -285,7 +254,6 @@ def plan_file_option(help_: str, *, required: bool = False) -> Decorator:
 
 
 yes_option = option("--yes", is_flag=True, help="Do not ask.")
-"""Adds `--yes`; the command gets `yes: bool`."""
 
 
 def _sources(texts: Iterable[str]) -> dict[str, Topic]:

@@ -1,9 +1,4 @@
-"""The options about the reader of a topic: the subject that it asks, its kind, and its consumer group.
-
-@click.command()
-@topic_options                 # hands over `asked: TopicChoice`
-def check(asked): …
-"""
+"""The options about the reader of a topic: the subject that it asks, its kind, and its consumer group."""
 
 from __future__ import annotations
 
@@ -15,7 +10,6 @@ import click
 from srfix.cli.options.options import TOPIC_READERS
 from srfix.cli.options.values import (
     ROLES,
-    Choice,
     Lines,
     choice_of,
     handing_over,
@@ -47,12 +41,7 @@ class TopicChoice:
     """The options of this group that stand on the command line."""
 
     def question(self, topic: str, reader: str, isolation: Isolation) -> TopicQuestion:
-        """The question about a topic.
-
-        :param reader: one of `TOPIC_READERS`.
-        :param isolation: how it reads. Each command has its own option for this, because in `srfix plan` the option is
-            also for stores.
-        """
+        """Reader and isolation have options of their own, because in `srfix plan` those are also for stores."""
         return TopicQuestion(
             topic=Topic(topic),
             roles=self.roles,
@@ -68,7 +57,7 @@ class TopicChoice:
 
 
 def _topic_choice(
-    *, role: str, subject: str | None, group: str | None, strategy: str, with_metadata: tuple[str, ...]
+    *, role: str, subject: str | None, group: str | None, strategy: Strategy, with_metadata: tuple[str, ...]
 ) -> TopicChoice:
     if subject == "" or group == "":
         raise UsageError("--subject and --group need a name, and one of the names is empty.")
@@ -76,7 +65,7 @@ def _topic_choice(
         roles=ROLES[role],
         subject=subject,
         group=group,
-        strategy=Strategy(strategy),
+        strategy=strategy,
         with_metadata=dict(parse_property(text, option="--with-metadata") for text in with_metadata if text.strip()),
         typed=typed_options("--role", "--subject", "--group", "--strategy", "--with-metadata"),
     )
@@ -87,9 +76,7 @@ topic_options = handing_over(
     _topic_choice,
     click.option(
         "--role",
-        type=Choice(list(ROLES)),
-        default="both",
-        show_default=True,
+        **choice_of(ROLES, "both"),
         help=(
             "Which payloads: keys, values or both. With both, keys count only if a schema registry serializer "
             "wrote them."
@@ -113,29 +100,23 @@ topic_options = handing_over(
     ),
     click.option(
         "--strategy",
-        type=choice_of(Strategy),
-        default=Strategy.TOPIC.value,
-        show_default=True,
+        **choice_of(Strategy, Strategy.TOPIC),
         help="The reader's subject name strategy.",
     ),
     click.option(
         "--with-metadata",
-        type=Lines("key=value"),
+        type=Lines(),
         multiple=True,
         metavar="KEY=VALUE",
         help="With --reader latest: a value of use.latest.with.metadata; repeatable.",
     ),
 )
-"""Adds the options about the reader of a topic; the command gets `asked: TopicChoice`."""
 
 topic_reader_option = option(
     "--reader",
-    type=Choice(TOPIC_READERS),
-    default=TopicReader.UNKNOWN.value,
-    show_default=True,
+    **choice_of(TOPIC_READERS, TopicReader.UNKNOWN),
     help=(
         "The reader of the topic: Connect's converters, as in sinks (connect), ksqlDB sources (ksqldb), plain Avro "
         "deserializers (plain), deserializers with use.latest.version (latest), or a dual-subject reader (dual)."
     ),
 )
-"""Adds `--reader`; the command gets `reader: str`."""

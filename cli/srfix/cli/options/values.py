@@ -1,11 +1,11 @@
-"""The types of option values: one of a few words, several lines, a length of time, `key=value`, a file's text."""
+"""What options are made of: the types of their values, their variables, and groups that a command gets as one value."""
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum
+from functools import partial, wraps
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Final, TypeAlias
 
@@ -24,10 +24,17 @@ ROLES: Final = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, R
 
 
 class Choice(click.Choice[str]):
-    """Like click's class; the error for another value names a similar word."""
+    """One of a few words, or of an enumeration's values, which becomes its member. The error for another value names a
+    similar word."""
+
+    def __init__(self, words: Iterable[str] | type[Enum]) -> None:
+        super().__init__([word.value if isinstance(word, Enum) else word for word in words])
+        self._kind: Callable[[str], Any] = words if isinstance(words, type) else str
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if isinstance(value, Enum) else self._kind(super().convert(value, param, ctx))
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        """The error for a wrong value, with a similar word."""
         refused = super().get_invalid_choice_message(value, ctx)
         near = nearest(str(value)[:100], self.choices)
         return refused if near is None else f"{refused} Did you mean {near}?"
@@ -35,15 +42,9 @@ class Choice(click.Choice[str]):
 
 class Lines(click.types.StringParamType):
     """Text. The environment variable may hold several values, one on each line, because values may contain blanks and
-    colons.
-
-    :param name: the name of one value, in help texts.
-    """
+    colons."""
 
     envvar_list_splitter = "\n"
-
-    def __init__(self, name: str) -> None:
-        self.name = name
 
 
 _SECONDS: Final = {"s": 1, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
@@ -108,9 +109,13 @@ def option(*names: str, envvar: str | None = None, **attributes: Any) -> Decorat
     return click.option(*names, envvar=variable, show_envvar=True, **completion, **attributes)
 
 
-def choice_of(kind: type[Enum]) -> Choice:
-    """A choice among an enumeration's values."""
-    return Choice([member.value for member in kind])
+repeatable = partial(option, type=Lines(), multiple=True)
+
+
+def choice_of(words: Iterable[str] | type[Enum], default: str | Enum) -> dict[str, Any]:
+    """The attributes of an option with a choice, and with a default that its help shows."""
+    value = default.value if isinstance(default, Enum) else default
+    return {"type": Choice(words), "default": value, "show_default": True}
 
 
 def typed_options(*options: str) -> list[str]:
@@ -125,11 +130,8 @@ def typed_options(*options: str) -> list[str]:
 
 
 def handing_over(name: str, make: Callable[..., object], *options: Decorator, besides: str = "") -> Decorator:
-    """Adds options that the command gets as one argument.
-
-    :param make: makes the argument from the options' values, which it gets by name.
-    :param besides: an argument that only some commands have; `make` gets it too, if there is one.
-    """
+    """Adds options that the command gets as one argument, which `make` makes of their values, by name. `besides` is an
+    argument that only some commands have; `make` gets it too."""
 
     def alone() -> None: ...
 
@@ -138,7 +140,7 @@ def handing_over(name: str, make: Callable[..., object], *options: Decorator, be
     parameters = [param.name for param in alone.__click_params__ if param.expose_value]  # type: ignore[attr-defined]
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(command)
+        @wraps(command)
         def call(**values: Any) -> Any:
             made = make(**{param: values.pop(param) for param in (*parameters, besides) if param in values})
             return command(**{name: made}, **values)

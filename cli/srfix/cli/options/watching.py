@@ -89,7 +89,6 @@ allow_options = handing_over(
         help="The public key (.pub) of the person who signed the plan.",
     ),
 )
-"""Adds the options; the command gets `allow: Allow`."""
 
 
 def listen_address(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[str, int] | None:

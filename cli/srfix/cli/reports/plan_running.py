@@ -1,5 +1,5 @@
-"""The parts that `apply` and `rollback` share: the plan's cluster and registry, the end of a run, and the next
-commands.
+"""What `apply` and `rollback` share: the plan's cluster and registry, a line for each step, the end of a run, the next
+commands, and the documents.
 
 They are not in `session`, because that module loads the Kafka client, which `srfix apply` does not need.
 """

@@ -1,4 +1,4 @@
-"""`srfix apply` and `srfix rollback` of a plan that writes to a topic."""
+"""A plan that writes to a topic, as a report, and what `srfix apply` and `srfix rollback` do with it."""
 
 from __future__ import annotations
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.fixtures.registry.schemas.canonical import canonical_avro
-from srfix.fixtures.registry.schemas.normal_avro import normalized_avro, unordered_avro
+from srfix.fixtures.registry.schemas.canonical import canonical_avro, normalized_avro, unordered_avro
 from srfix.recovery.repair.planning.foreseen_ids import AfterNormalizing, after_normalizing, content_key
 from srfix.serde import Schema
 from srfix.serde.schemas.models import Json

@@ -146,7 +146,6 @@ def damage_lines(stores: Iterable[StateStore]) -> Iterator[str]:
 
 
 directory_argument = click.argument("directory", metavar="DIR", **path_completion("DIR"))
-"""Adds DIR; the command gets `directory: str`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,7 +216,6 @@ choice_options = handing_over(
     option("--store", metavar="NAME", help="The state store."),
     click.option("--task", metavar="N_P", help="Only this task, such as 0_3; global means the global stores."),
 )
-"""Adds `--application`, `--store`, `--task`; the command gets `choice: StoreChoice`."""
 
 
 def refuse_within(place: str, option: str, *directories: str) -> None:

@@ -22,7 +22,7 @@ from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_options
 from srfix.cli.options.gate import quiet_option
 from srfix.cli.options.options import output_option
-from srfix.cli.options.values import Choice
+from srfix.cli.options.values import choice_of
 from srfix.cli.output.interface import Block, OutputFormat, Paragraph, Report, Table
 from srfix.cli.output.speaking import conclude
 from srfix.cli.reports.rows import in_characters, span, time_of
@@ -50,9 +50,7 @@ _COMMITTED: Final = "committed"
 @click.option("--topic", help="The changelog or source topic. Default: the topic that the directory names.")
 @click.option(
     "--until",
-    type=Choice([_END, _COMMITTED]),
-    default=_END,
-    show_default=True,
+    **choice_of((_END, _COMMITTED), _END),
     help="How far srfix reads the topic: to its end, or to the offset that the application's group has committed.",
 )
 @connection_options

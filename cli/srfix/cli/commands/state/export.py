@@ -15,7 +15,7 @@ from srfix.cli.commands.state.reading import reading_options, refuse_retention_o
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_options
-from srfix.cli.options.values import choice_of
+from srfix.cli.options.values import Choice
 from srfix.cli.output.speaking import say, show
 from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.stores.choices import ExportFormat
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.option(
     "--to",
     "form",
-    type=choice_of(ExportFormat),
+    type=Choice(ExportFormat),
     help="The format of the files. Required; with --engine spark the default is parquet.",
 )
 @click.option(
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 def export(
     directory: str,
     choice: StoreChoice,
-    form: str | None,
+    form: ExportFormat | None,
     out: str,
     one_file: bool,
     typed: bool,
@@ -96,7 +96,7 @@ def export(
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{out!r} cannot be made: {error.strerror}.") from error
-    kind = ExportFormat.PARQUET if form is None else ExportFormat(form)
+    kind = form or ExportFormat.PARQUET
     if typed and reading.key_columns is None and reading.value_columns is None:
         raise UsageError("--typed needs the columns: give --value-columns, --key-columns or both.")
     if on_spark:

@@ -139,7 +139,6 @@ reading_options = handing_over(
     click.option("--subject", help="The subject to ask first; default: the store's changelog subject."),
     click.option("--second-subject", help="The subject to fall back to."),
 )
-"""Adds the options for how to read rows; the command gets `reading: RowReading`."""
 
 retention_option = click.option(
     "--retention-ms",
@@ -149,7 +148,6 @@ retention_option = click.option(
         "rows. Give the changelog's retention.ms minus windowstore.changelog.additional.retention.ms (a day)."
     ),
 )
-"""Adds `--retention-ms`."""
 
 
 def refuse_retention_on_spark(retention_ms: int | None, engine: CensusEngineChoice) -> None:

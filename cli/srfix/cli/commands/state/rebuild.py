@@ -16,7 +16,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_options
 from srfix.cli.options.options import isolation_of, isolation_option, output_option
-from srfix.cli.options.values import choice_of, option
+from srfix.cli.options.values import Choice, option
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.output.speaking import say
 from srfix.recovery.stores.choices import Until
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.option("--from-topic", required=True, metavar="TOPIC", help="The topic that the store restores from.")
 @click.option(
     "--until",
-    type=choice_of(Until),
+    type=Choice(Until),
     required=True,
     help="Where to stop: committed for a reused source topic, end for a changelog.",
 )
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 @output_option
 def rebuild(
     from_topic: str,
-    until: str,
+    until: Until,
     application: str,
     store: str,
     kind: str | None,
@@ -126,7 +126,7 @@ def rebuild(
     request: dict[str, Json] = {
         "command": "rebuild",
         "topic": from_topic,
-        "until": until,
+        "until": until.value,
         "store": store,
         "kind": kind,
         "streams": str(release),
@@ -163,7 +163,7 @@ def rebuild(
                 segment_interval_ms=segment_interval_ms,
             ),
             topic=Topic(from_topic),
-            until=Until(until),
+            until=until,
             release=release,
             subtopology=None if is_global else _subtopology(subtopology, beside, store),
             partitions=partitions or None,

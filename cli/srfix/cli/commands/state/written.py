@@ -11,7 +11,7 @@ import click
 
 from srfix.cli.command_classes import path_completion
 from srfix.cli.options.policy import BY_ID, DUAL_SUBJECT, ONE_SUBJECT, POLICIES, PolicyChoice
-from srfix.cli.options.values import Choice, handing_over, option
+from srfix.cli.options.values import Choice, choice_of, handing_over, option
 from srfix.cli.output.interface import Block, FieldList, Heading, ItemList, OutputFormat, Report, Table, Tone, Verdict
 from srfix.cli.output.speaking import say, write_report
 from srfix.cli.version import version
@@ -42,14 +42,12 @@ kind_option = click.option(
         "sliding windows."
     ),
 )
-"""Adds `--kind`."""
 release_option = option(
     "--streams-version",
     metavar="VERSION",
     required=True,
     help="The Kafka Streams version that will open the directory, such as 2.6.3.",
 )
-"""Adds `--streams-version`; the command gets `streams_version: str`."""
 output_dir_option = click.option(
     "-o",
     "--out",
@@ -59,7 +57,6 @@ output_dir_option = click.option(
     help="The new state.dir. srfix creates the application's folder in it; the folder must not exist yet.",
     **path_completion("DIR"),
 )
-"""Adds `--out`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,9 +164,7 @@ values_options = handing_over(
     ),
     click.option(
         "--resolve",
-        type=Choice(POLICIES),
-        default=BY_ID,
-        show_default=True,
+        **choice_of(POLICIES, BY_ID),
         help=(
             "With --subject: how srfix looks up the schema of a value's own id: by the id alone, only if "
             "--read-subject holds the schema, or with a fall-back to --second-subject."
@@ -195,17 +190,13 @@ values_options = handing_over(
     ),
     click.option(
         "--on-error",
-        type=Choice([reaction.value for reaction in OnError]),
-        default=OnError.FAIL.value,
-        show_default=True,
+        **choice_of([reaction.value for reaction in OnError], OnError.FAIL),
         help=(
             "What to do with a value that cannot be written again: stop and complete no directory, or keep the "
             "bytes unchanged."
         ),
     ),
 )
-"""Adds `--subject` and the options that belong to it, `--take-open` and `--on-error`; the command gets `values:
-ValuesAnew`."""
 
 
 def show_written(
