@@ -19,76 +19,54 @@ class CommandEntry:
     """For a group: its commands, by name."""
 
 
+def _entry(place: str, summary: str, commands: Mapping[str, CommandEntry] | None = None) -> CommandEntry:
+    return CommandEntry(f"srfix.cli.{place}", summary, commands or {})
+
+
 STATE_COMMANDS: Final[dict[str, CommandEntry]] = {
-    "ls": CommandEntry(
-        "srfix.cli.commands.state.ls:ls", "List the applications, tasks and stores on disk, and who wrote them."
+    "ls": _entry("commands.state.ls:ls", "List the applications, tasks and stores on disk, and who wrote them."),
+    "get": _entry("commands.state.rows:get", "Print the rows of one key."),
+    "scan": _entry("commands.state.rows:scan", "Print the rows of a store, raw or decoded."),
+    "export": _entry("commands.state.export:export", "Write the rows of a store to files."),
+    "diff": _entry("commands.state.diff:diff", "Compare a store with the topic that it restores from."),
+    "size": _entry("commands.state.size:size", "Count entries, bytes, ages and schema ids; name known problems."),
+    "where": _entry("commands.state.where:where", "Find the partition, the task and the hosts of a key."),
+    "estimate": _entry("commands.state.estimate:estimate", "Estimate the time and memory of a restore."),
+    "seed-changelog": _entry(
+        "commands.state.topic_plans:seed_changelog", "Plan to fill a store's changelog, before the reuse is turned off."
     ),
-    "get": CommandEntry("srfix.cli.commands.state.rows:get", "Print the rows of one key."),
-    "scan": CommandEntry("srfix.cli.commands.state.rows:scan", "Print the rows of a store, raw or decoded."),
-    "export": CommandEntry("srfix.cli.commands.state.export:export", "Write the rows of a store to files."),
-    "diff": CommandEntry("srfix.cli.commands.state.diff:diff", "Compare a store with the topic that it restores from."),
-    "size": CommandEntry(
-        "srfix.cli.commands.state.size:size", "Count entries, bytes, ages and schema ids; name known problems."
+    "plan-expiry": _entry(
+        "commands.state.topic_plans:plan_expiry", "Plan tombstones for keys that nobody has written for a long time."
     ),
-    "where": CommandEntry(
-        "srfix.cli.commands.state.where:where", "Find the partition, the task and the hosts of a key."
+    "rebuild": _entry(
+        "commands.state.rebuild:rebuild", "Build a store's directory from the topic that it restores from."
     ),
-    "estimate": CommandEntry(
-        "srfix.cli.commands.state.estimate:estimate", "Estimate the time and memory of a restore."
-    ),
-    "seed-changelog": CommandEntry(
-        "srfix.cli.commands.state.topic_plans:seed_changelog",
-        "Plan to fill a store's changelog, before the reuse is turned off.",
-    ),
-    "plan-expiry": CommandEntry(
-        "srfix.cli.commands.state.topic_plans:plan_expiry",
-        "Plan tombstones for keys that nobody has written for a long time.",
-    ),
-    "rebuild": CommandEntry(
-        "srfix.cli.commands.state.rebuild:rebuild", "Build a store's directory from the topic that it restores from."
-    ),
-    "migrate": CommandEntry(
-        "srfix.cli.commands.state.rebuild:migrate", "Copy a directory, for another schema or Kafka Streams version."
+    "migrate": _entry(
+        "commands.state.rebuild:migrate", "Copy a directory, for another schema or Kafka Streams version."
     ),
 }
 """The commands of `srfix state`, in the order of its help."""
 
 
 COMMANDS: Final[dict[str, CommandEntry]] = {
-    "diagnose": CommandEntry(
-        "srfix.cli.commands.diagnose:diagnose", "Find the stores that cannot be read after recovery, and why."
-    ),
-    "plan": CommandEntry("srfix.cli.commands.plan:plan", "Plan a repair: what it writes, and what that costs."),
-    "apply": CommandEntry("srfix.cli.commands.apply:apply", "Carry out a plan; run again if interrupted."),
-    "verify": CommandEntry(
-        "srfix.cli.commands.verify:verify", "Check a repair: ask again, as the failing reader asks."
-    ),
-    "rollback": CommandEntry("srfix.cli.commands.rollback:rollback", "Undo a repair from its journal."),
-    "watch": CommandEntry(
-        "srfix.cli.commands.watch:watch", "Diagnose again and again; register what a signed-off plan allows."
-    ),
-    "explain": CommandEntry(
-        "srfix.cli.commands.explain:explain", "Say what a finding code or a pasted stack trace means."
-    ),
-    "guard": CommandEntry(
-        "srfix.cli.commands.guard:guard", "Predict what a restore, an upgrade or a new schema will break."
-    ),
-    "scan": CommandEntry("srfix.cli.commands.scan:scan", "Count the schema ids in a topic, by partition."),
-    "check": CommandEntry("srfix.cli.commands.check:check", "Check whether a topic's reader can read its schema ids."),
-    "decode": CommandEntry("srfix.cli.commands.decode:decode", "Decode records, or bytes, as a chosen reader does."),
-    "encode": CommandEntry("srfix.cli.commands.encode:encode", "Encode rows in any format; registers nothing."),
-    "schema": CommandEntry(
-        "srfix.cli.commands.schema:schema", "Print the schema that ksqlDB makes from columns, and its subjects."
-    ),
-    "schema-of": CommandEntry(
-        "srfix.cli.commands.schema_of:schema_of", "Print the JSON Schema of a document that srfix writes."
-    ),
-    "state": CommandEntry("srfix.cli.command_line:state", "Look into a state directory on disk.", STATE_COMMANDS),
-    "subjects": CommandEntry("srfix.cli.commands.subjects:subjects", "List the subjects that look internal, by kind."),
-    "doctor": CommandEntry(
-        "srfix.cli.commands.doctor:doctor", "Check versions, connections and rights; writes nothing."
-    ),
-    "demo": CommandEntry("srfix.cli.commands.demo:demo", "Show the whole incident, on an embedded Kafka and registry."),
+    "diagnose": _entry("commands.diagnose:diagnose", "Find the stores that cannot be read after recovery, and why."),
+    "plan": _entry("commands.plan:plan", "Plan a repair: what it writes, and what that costs."),
+    "apply": _entry("commands.apply:apply", "Carry out a plan; run again if interrupted."),
+    "verify": _entry("commands.verify:verify", "Check a repair: ask again, as the failing reader asks."),
+    "rollback": _entry("commands.rollback:rollback", "Undo a repair from its journal."),
+    "watch": _entry("commands.watch:watch", "Diagnose again and again; register what a signed-off plan allows."),
+    "explain": _entry("commands.explain:explain", "Say what a finding code or a pasted stack trace means."),
+    "guard": _entry("commands.guard:guard", "Predict what a restore, an upgrade or a new schema will break."),
+    "scan": _entry("commands.scan:scan", "Count the schema ids in a topic, by partition."),
+    "check": _entry("commands.check:check", "Check whether a topic's reader can read its schema ids."),
+    "decode": _entry("commands.decode:decode", "Decode records, or bytes, as a chosen reader does."),
+    "encode": _entry("commands.encode:encode", "Encode rows in any format; registers nothing."),
+    "schema": _entry("commands.schema:schema", "Print the schema that ksqlDB makes from columns, and its subjects."),
+    "schema-of": _entry("commands.schema_of:schema_of", "Print the JSON Schema of a document that srfix writes."),
+    "state": _entry("command_line:state", "Look into a state directory on disk.", STATE_COMMANDS),
+    "subjects": _entry("commands.subjects:subjects", "List the subjects that look internal, by kind."),
+    "doctor": _entry("commands.doctor:doctor", "Check versions, connections and rights; writes nothing."),
+    "demo": _entry("commands.demo:demo", "Show the whole incident, on an embedded Kafka and registry."),
 }
 """By name, in the order of `srfix --help`."""
 

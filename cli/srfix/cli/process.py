@@ -109,14 +109,12 @@ class _Output(io.FileIO):
             raise StandardOutputError(error.errno, error.strerror) from None
 
 
-class _Words(io.FileIO):
+class _Words(_Output):
     def write(self, data: ReadableBuffer, /) -> int:
         """:raises BrokenPipeError: if the reader has closed the pipe."""
         try:
             return super().write(data)
-        except BrokenPipeError:
-            raise
-        except OSError:
+        except StandardOutputError:
             return memoryview(data).nbytes
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Final
+from typing import Final, TypeAlias
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -36,30 +36,22 @@ _LOOKS: Final = 3
 """After this number of intervals without a look, a watch is not healthy."""
 LABELS: Final = ("code", "severity", "application", "store", "role")
 
+_IDS_MISSING: Final = "Schema ids missing under a phantom subject, each counted once for each subject."
+_NOT_LOOKED_AT: Final = "Things not looked at in the last full look that could hide a finding."
+_LAST_LOOK: Final = "When the cluster and the registry last both answered."
+_REGISTRATIONS: Final = "Schema ids missing under a phantom subject, by whether watch registered them."
+_OUTAGES: Final = "Outages of the cluster or the registry since the start."
+_RELAXED: Final = "Phantom subjects whose compatibility somebody relaxed and did not put back."
+_LAG: Final = "Records that the last short look did not read; the next one will."
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Numbers:
-    """A snapshot."""
-
-    findings: Mapping[tuple[str, ...], int] | None
-    """Findings by code, severity, application, store and role, notes included; None if nothing was looked at."""
-    ids_missing: int | None
-    not_looked_at: int | None
-    """Counts only skipped things that could hide a finding. Others occur in every look, and are no reason for an
-    alert."""
-    stores: int | None
-    last_look_s: float | None
-    """The last time when both cluster and registry had answered, in seconds since 1970."""
-    durations_s: Mapping[str, float]
-    """The duration of the last look, by kind (`full` or `short`)."""
-    lag_records: int
-    registrations: Mapping[tuple[str, str], int]
-    """Counts by phantom subject and outcome."""
-    relaxed: tuple[str, ...]
-    """The subjects whose compatibility is still relaxed."""
-    outages: Mapping[End, int]
-    up: Mapping[End, bool]
-    """For cluster and registry: whether it answered. If one is missing here, srfix did not ask it."""
+_Family: TypeAlias = tuple[
+    type[GaugeMetricFamily | CounterMetricFamily],
+    str,
+    str,
+    tuple[str, ...],
+    Mapping[tuple[str, ...], float] | None,
+]
+"""Kind, name, help, names of the labels; the numbers by the labels' values, or None if they are not known."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,18 +63,24 @@ class Standing:
     clock: Callable[[], float] = time.time
     monotonic: Callable[[], float] = time.monotonic
     _findings: dict[tuple[str, ...], int] | None = None
+    """Findings by code, severity, application, store and role, notes included; None if nothing was looked at."""
     _missing: set[tuple[str, int]] = field(default_factory=set)
     _withheld: dict[str, tuple[int, ...]] = field(default_factory=dict)
     _not_looked_at: int | None = None
+    """Only skipped things that could hide a finding. Others occur in every look, and are no reason for an alert."""
     _stores: int | None = None
     _last_look_s: float | None = None
+    """The last time when both cluster and registry had answered, in seconds since 1970."""
     _sign_of_life_s: float | None = None
     _durations_s: dict[str, float] = field(default_factory=dict)
+    """The duration of the last look, by kind (`full` or `short`)."""
     _lag: int = 0
     _registrations: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By phantom subject and outcome."""
     _relaxed: set[str] = field(default_factory=set)
     _outages: Counter[End] = field(default_factory=Counter)
     _up: dict[End, bool] = field(default_factory=dict)
+    """Whether cluster and registry answered. If one is missing here, srfix did not ask it."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, event: Event) -> None:
@@ -146,24 +144,68 @@ class Standing:
         self._not_looked_at = sum(gap.could_hide for gap in diagnosis.not_looked_at)
         self._stores = len(diagnosis.examined)
 
-    def numbers(self) -> Numbers:
-        """A snapshot of the present numbers."""
+    def families(self, *, is_watch: bool) -> list[Metric]:
+        """Every family. If nothing was looked at, families without a number are left out."""
         with self._lock:
-            is_known = self._findings is not None
             withheld = {(subject, schema_id) for subject, ids in self._withheld.items() for schema_id in ids}
-            return Numbers(
-                findings=None if self._findings is None else dict(self._findings),
-                ids_missing=len(self._missing | withheld) if is_known else None,
-                not_looked_at=self._not_looked_at,
-                stores=self._stores,
-                last_look_s=self._last_look_s,
-                durations_s=dict(self._durations_s),
-                lag_records=self._lag,
-                registrations=dict(self._registrations),
-                relaxed=tuple(sorted(self._relaxed)),
-                outages={end: self._outages[end] for end in End},
-                up=dict(self._up),
-            )
+            missing = None if self._findings is None else len(self._missing | withheld)
+            up = {(end.value,): self._up.get(end, False) for end in End if end in self._up or is_watch}
+            durations = {(look,): seconds for look, seconds in sorted(self._durations_s.items())}
+            outages = {(end.value,): self._outages[end] for end in End}
+            families: list[_Family] = [
+                (
+                    GaugeMetricFamily,
+                    "srfix_up",
+                    "1 if the cluster or the registry answered the last request.",
+                    ("end",),
+                    up,
+                ),
+                (
+                    GaugeMetricFamily,
+                    "srfix_findings",
+                    "Findings of the last full look, notes too.",
+                    LABELS,
+                    self._findings,
+                ),
+                (GaugeMetricFamily, "srfix_ids_missing", _IDS_MISSING, (), _alone(missing)),
+                (GaugeMetricFamily, "srfix_not_looked_at", _NOT_LOOKED_AT, (), _alone(self._not_looked_at)),
+                (
+                    GaugeMetricFamily,
+                    "srfix_stores_examined",
+                    "Stores that the last full look examined.",
+                    (),
+                    _alone(self._stores),
+                ),
+                (GaugeMetricFamily, "srfix_last_look_timestamp_seconds", _LAST_LOOK, (), _alone(self._last_look_s)),
+                (
+                    GaugeMetricFamily,
+                    "srfix_look_duration_seconds",
+                    "How long the last look took.",
+                    ("look",),
+                    durations,
+                ),
+            ]
+            if is_watch:
+                families += [
+                    (
+                        CounterMetricFamily,
+                        "srfix_registrations",
+                        _REGISTRATIONS,
+                        ("subject", "outcome"),
+                        self._registrations,
+                    ),
+                    (CounterMetricFamily, "srfix_outages", _OUTAGES, ("end",), outages),
+                    (GaugeMetricFamily, "srfix_relaxed_subjects", _RELAXED, (), _alone(len(self._relaxed))),
+                    (GaugeMetricFamily, "srfix_lag_records", _LAG, (), _alone(self._lag)),
+                ]
+            metrics: list[Metric] = []
+            for kind, name, says, labels, numbers in families:
+                if numbers is not None:
+                    metric = kind(name, says, labels=labels)
+                    for values, number in numbers.items():
+                        metric.add_metric(values, number)
+                    metrics.append(metric)
+            return metrics
 
     def health(self) -> tuple[bool, dict[str, Json]]:
         """Whether the watch is healthy, and the document that says why."""
@@ -187,81 +229,18 @@ class Standing:
             return reason is None, document
 
 
+def _alone(number: float | None) -> Mapping[tuple[str, ...], float] | None:
+    return None if number is None else {(): number}
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Families(Collector):
-    """A collector for a registry of prometheus_client."""
+    """A collector for a registry of prometheus_client. Each request gets the present numbers."""
 
     standing: Standing
     is_watch: bool = True
     """True to include the metrics that only a watch counts."""
 
     def collect(self) -> Iterator[Metric]:
-        """Every family. If nothing was looked at, families without a number are left out."""
-        numbers = self.standing.numbers()
         yield InfoMetricFamily("srfix_build", "The version of srfix.", value={"version": version("srfix")})
-        up = GaugeMetricFamily(
-            "srfix_up", "1 if the cluster or the registry answered the last request.", labels=("end",)
-        )
-        for end in End:
-            if end in numbers.up or self.is_watch:
-                up.add_metric((end.value,), float(numbers.up.get(end, False)))
-        yield up
-        if numbers.findings is not None:
-            findings = GaugeMetricFamily("srfix_findings", "Findings of the last full look, notes too.", labels=LABELS)
-            for labels, number in numbers.findings.items():
-                findings.add_metric(labels, number)
-            yield findings
-        plain: tuple[tuple[str, str, float | None], ...] = (
-            (
-                "srfix_ids_missing",
-                "Schema ids missing under a phantom subject, each counted once for each subject.",
-                numbers.ids_missing,
-            ),
-            (
-                "srfix_not_looked_at",
-                "Things not looked at in the last full look that could hide a finding.",
-                numbers.not_looked_at,
-            ),
-            ("srfix_stores_examined", "Stores that the last full look examined.", numbers.stores),
-            (
-                "srfix_last_look_timestamp_seconds",
-                "When the cluster and the registry last both answered.",
-                numbers.last_look_s,
-            ),
-        )
-        for name, says, value in plain:
-            if value is not None:
-                yield GaugeMetricFamily(name, says, value=float(value))
-        took = GaugeMetricFamily("srfix_look_duration_seconds", "How long the last look took.", labels=("look",))
-        for look, seconds in sorted(numbers.durations_s.items()):
-            took.add_metric((look,), seconds)
-        yield took
-        if self.is_watch:
-            yield from self._of_watch()
-
-    def _of_watch(self) -> Iterator[Metric]:
-        numbers = self.standing.numbers()
-        registered = CounterMetricFamily(
-            "srfix_registrations",
-            "Schema ids missing under a phantom subject, by whether watch registered them.",
-            labels=("subject", "outcome"),
-        )
-        for labels, number in numbers.registrations.items():
-            registered.add_metric(labels, number)
-        yield registered
-        outages = CounterMetricFamily(
-            "srfix_outages", "Outages of the cluster or the registry since the start.", labels=("end",)
-        )
-        for end, number in numbers.outages.items():
-            outages.add_metric((end.value,), number)
-        yield outages
-        relaxed = GaugeMetricFamily(
-            "srfix_relaxed_subjects", "Phantom subjects whose compatibility somebody relaxed and did not put back."
-        )
-        relaxed.add_metric((), len(numbers.relaxed))
-        yield relaxed
-        lag = GaugeMetricFamily(
-            "srfix_lag_records", "Records that the last short look did not read; the next one will."
-        )
-        lag.add_metric((), numbers.lag_records)
-        yield lag
+        yield from self.standing.families(is_watch=self.is_watch)

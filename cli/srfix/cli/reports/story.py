@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -30,32 +31,24 @@ _KEY = "u1"
 """The user whose row the story reads. The row was written twice, the second time under the newer schema."""
 
 
+@dataclass(slots=True, kw_only=True)
 class Story:
     """The incident on a broker and a registry that hold the damage, with a repair and its undo. `tell` can be called
     only once."""
 
-    def __init__(
-        self,
-        *,
-        broker: EmbeddedBroker,
-        registry: FixtureRegistry,
-        client: RegistryClient,
-        staged: damage.Staged,
-        directory: Path,
-        srfix: Callable[[Sequence[str]], int],
-    ) -> None:
-        """:param srfix: runs a command line, and gives its exit code."""
-        self._broker = broker
-        self._registry = registry
-        self._client = client
-        self._staged = staged
-        self._plan = directory / "plan.json"
-        self._srfix = srfix
-        self._steps = 0
+    broker: EmbeddedBroker
+    registry: FixtureRegistry
+    client: RegistryClient
+    staged: damage.Staged
+    directory: Path
+    srfix: Callable[[Sequence[str]], int]
+    """Runs a command line, and gives its exit code."""
+    steps: int = 0
 
     def tell(self) -> ExitCode:
         """Tells the story on standard output. The commands write to their usual streams."""
-        before = self._registry.dump()
+        before = self.registry.dump()
+        plan = str(self.directory / "plan.json")
         self._step("A table's source topic, and the two schemas")
         self._rows_and_schemas()
         self._step("The node moves, the store is restored, and a row is read")
@@ -63,20 +56,20 @@ class Story:
         self._step("What is wrong, and why")
         self._run("diagnose", expected=ExitCode.FINDINGS)
         self._step("What a repair would write")
-        self._run("plan", "-o", str(self._plan))
+        self._run("plan", "-o", plan)
         self._step("A reader with the dual-subject fallback can read at any time, without any repair")
         self._dual_read()
         self._step("The repair")
-        self._run("apply", str(self._plan), "--yes")
+        self._run("apply", plan, "--yes")
         self._step("srfix asks again, as the failing reader asks")
-        self._run("verify", str(self._plan))
+        self._run("verify", plan)
         self._run("diagnose")
         self._step("The read that failed")
         self._working_read()
         self._step("And back")
-        self._run("rollback", str(self._plan), "--yes")
+        self._run("rollback", plan, "--yes")
         self._failing_read()
-        if self._registry.dump() != before:
+        if self.registry.dump() != before:
             raise AssertionError("After the rollback, the registry is not as it was before the repair.")
         say()
         _say(
@@ -86,12 +79,12 @@ class Story:
         return ExitCode.OK
 
     def _step(self, title: str) -> None:
-        self._steps += 1
-        heading = f"{self._steps}. {title}"
+        self.steps += 1
+        heading = f"{self.steps}. {title}"
         say(f"\n{heading}\n{'=' * len(heading)}\n")
 
     def _rows_and_schemas(self) -> None:
-        staged = self._staged
+        staged = self.staged
         phantom_topic = changelog_topic(staged.application, staged.store)
         _say(
             Paragraph(f"Topic {staged.source_topic}, as its producers wrote it:"),
@@ -103,7 +96,7 @@ class Story:
             Paragraph(f"The writer's schema (id {staged.writer_ids[1]}), subject {staged.source_subject}:"),
             ItemList((damage.WRITER_SCHEMA_2,)),
             Paragraph(f"The application's own (id {staged.internal_id}), subject {staged.phantom_subject}:"),
-            ItemList((self._client.schema_by_id(staged.internal_id).schema.text,)),
+            ItemList((self.client.schema_by_id(staged.internal_id).schema.text,)),
             Paragraph(
                 f"There is no topic {phantom_topic}. Kafka Streams up to 2.6.3 uses {staged.source_topic} instead, "
                 "but gives the store's serde the name of the changelog topic that does not exist (KAFKA-10179). So "
@@ -114,7 +107,7 @@ class Story:
 
     def _failing_read(self) -> None:
         try:
-            self._read(AvroDeserializer(self._under_the_phantom_subject()))
+            self._read(AvroDeserializer(UnderOneSubject(self.client, self._phantom_subject())))
         except SubjectVersionError as error:
             _say(
                 Paragraph(f"The restored store holds the topic's bytes. Reading user {_KEY}:"),
@@ -124,13 +117,14 @@ class Story:
             raise AssertionError("The read that must fail did not.")
 
     def _working_read(self) -> None:
-        row = self._read(AvroDeserializer(self._under_the_phantom_subject(), columns=damage.COLUMNS))
-        _say(Paragraph(f"User {_KEY}, under {self._staged.phantom_subject} alone:"), ItemList((json.dumps(row),)))
+        policy = UnderOneSubject(self.client, self._phantom_subject())
+        row = self._read(AvroDeserializer(policy, columns=damage.COLUMNS))
+        _say(Paragraph(f"User {_KEY}, under {self.staged.phantom_subject} alone:"), ItemList((json.dumps(row),)))
 
     def _dual_read(self) -> None:
         second_answers: list[SecondAnswered] = []
         policy = DualSubject(
-            self._client, first=self._phantom_subject(), second=TopicSubject(), on_second=second_answers.append
+            self.client, first=self._phantom_subject(), second=TopicSubject(), on_second=second_answers.append
         )
         row = self._read(AvroDeserializer(policy, columns=damage.COLUMNS))
         _say(
@@ -140,28 +134,23 @@ class Story:
         )
 
     def _read(self, deserialize: Callable[..., object]) -> object:
-        return deserialize(self._restored_value(), SerdeContext(topic=self._staged.source_topic))
-
-    def _restored_value(self) -> bytes | None:
-        """The bytes that a restore puts into the store: those of the key's last record in the topic."""
-        last = [record for record in self._staged.records if record.key == _KEY][-1]
-        log = [record for record in self._staged.records if record.partition == last.partition]
-        with Cluster({"bootstrap.servers": self._broker.bootstrap_servers}) as cluster:
-            record = cluster.record_at(self._staged.source_topic, last.partition, log.index(last))
-        return None if record is None else record.value
+        """Reads the bytes that a restore puts into the store: those of the key's last record in the topic."""
+        last = [record for record in self.staged.records if record.key == _KEY][-1]
+        log = [record for record in self.staged.records if record.partition == last.partition]
+        with Cluster({"bootstrap.servers": self.broker.bootstrap_servers}) as cluster:
+            record = cluster.record_at(self.staged.source_topic, last.partition, log.index(last))
+        value = None if record is None else record.value
+        return deserialize(value, SerdeContext(topic=self.staged.source_topic))
 
     def _phantom_subject(self) -> ChangelogSubject:
-        return ChangelogSubject(application=self._staged.application, store=self._staged.store)
-
-    def _under_the_phantom_subject(self) -> UnderOneSubject:
-        return UnderOneSubject(self._client, self._phantom_subject())
+        return ChangelogSubject(application=self.staged.application, store=self.staged.store)
 
     def _run(self, *arguments: str, expected: ExitCode = ExitCode.OK) -> None:
         say(f"$ {srfix_command(*arguments)}")
-        where = ["--bootstrap-servers", self._broker.bootstrap_servers, "--registry", self._registry.url]
+        where = ["--bootstrap-servers", self.broker.bootstrap_servers, "--registry", self.registry.url]
         if arguments[0] in {"apply", "rollback", "verify"}:
             where = []  # the plan names the registry
-        code = self._srfix([*arguments, *where])
+        code = self.srfix([*arguments, *where])
         if code == ExitCode.INTERRUPTED:
             raise click.Abort
         if code == ExitCode.PIPE_CLOSED:
