@@ -15,9 +15,9 @@ import yaml
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from srfix.cli.commands.watch import ALERTS, DASHBOARD, kept_text
 from srfix.cli.metrics.serving import serving
 from srfix.cli.metrics.standing import Families, Standing
-from srfix.cli.options.watching import ALERTS, DASHBOARD, kept_text
 from srfix.recovery.findings import Diagnosis, Finding, IdAtFault, Severity, Skipped
 from srfix.recovery.watch.events import (
     Deferred,

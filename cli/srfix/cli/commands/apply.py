@@ -13,7 +13,8 @@ from srfix.cli.command_classes import command
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.given import given_options
-from srfix.cli.options.options import details_option, expect_digest_option, only_option, output_option, yes_option
+from srfix.cli.options.options import details_option, only_option, output_option, yes_option
+from srfix.cli.options.sign_off import SignOff, sign_off_options
 from srfix.cli.output.interface import (
     TONES,
     Block,
@@ -29,7 +30,6 @@ from srfix.cli.output.speaking import confirm, say, say_on_the_way, write_report
 from srfix.cli.version import version
 from srfix.recovery.commands import CommandLine, positional
 from srfix.recovery.ids_in_words import counted, enumerated
-from srfix.recovery.plans.sign_off import NAMESPACE
 from srfix.serde.errors import UsageError
 from srfix.serde.files import is_there
 
@@ -58,22 +58,7 @@ if TYPE_CHECKING:
     ),
 )
 @only_option
-@expect_digest_option
-@click.option(
-    "--signature",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help=(
-        f"Refuse the plan unless this file is its signature, made with ssh-keygen -Y sign -n {NAMESPACE}. Needs "
-        "--signer-key."
-    ),
-)
-@click.option(
-    "--signer-key",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="The public key (.pub) of the person who signed the plan.",
-)
+@sign_off_options
 @yes_option
 @connection_options
 @details_option
@@ -83,9 +68,7 @@ def apply(
     journal_path: Path | None,
     probe_permissions: bool,
     only: tuple[str, ...],
-    expect_digest: str | None,
-    signature: Path | None,
-    signer_key: Path | None,
+    sign_off: SignOff,
     yes: bool,
     connection: Connection,
     details: bool,
@@ -101,14 +84,12 @@ def apply(
     from srfix.recovery.advice.playbook import afterwards, afterwards_in_short
     from srfix.recovery.plans.journal_file import default_journal_path
     from srfix.recovery.plans.runs import AlreadyApplied, JournalSetAside, LeftForLater
-    from srfix.recovery.plans.sign_off import require_digest, signed_plan
     from srfix.recovery.repair.apply import Reopened, StepDone, StepFound, apply_plan, part_of, shared_subjects
-    from srfix.recovery.repair.plan_file import REPAIR_PLANS, load_plan
     from srfix.recovery.repair.planning.own_schemas import is_of_no_use
     from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS
 
     if TOPIC_PLANS.is_at(path):
-        if only or signature is not None or signer_key is not None or probe_permissions:
+        if only or sign_off.signature is not None or sign_off.signer_key is not None or probe_permissions:
             raise UsageError(
                 "A plan that writes to a topic is always carried out as a whole. --only, --probe-permissions and "
                 "--signature are only for plans of srfix plan. To compare the digest of this plan, use "
@@ -118,21 +99,13 @@ def apply(
             TOPIC_PLANS.load(path),
             path,
             journal_path or default_journal_path(path),
-            expect_digest=expect_digest,
+            expect_digest=sign_off.expect_digest,
             yes=yes,
             connection=connection,
             output=output,
         )
     command_line = given_options()
-    if (signature is None) != (signer_key is None):
-        raise UsageError(
-            "--signature and --signer-key belong together: give the signature, and the public key of its maker."
-        )
-    if signature is None or signer_key is None:
-        plan = load_plan(path)
-    else:
-        plan = REPAIR_PLANS.plan_in(signed_plan(path, signature=signature, signer_key=signer_key), path)
-    require_digest(plan.digest, expect_digest, where=path)
+    plan = sign_off.plan(path)
     part = part_of(plan, only)
     again = () if journal_path is None else ("--journal", str(journal_path))
     journal_path = journal_path or default_journal_path(path)

@@ -12,9 +12,9 @@ import click
 from srfix.cli.command_classes import command
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
-from srfix.cli.options.half import case_rule_option, delimiter_option, times_option, wrapped_option
+from srfix.cli.options.half import case_rule_option, delimiter_option, schema_text, times_option, wrapped_option
 from srfix.cli.options.options import output_option
-from srfix.cli.options.policy import POLICIES
+from srfix.cli.options.policy import POLICIES, PolicyChoice
 from srfix.cli.options.values import ROLES, Choice, choice_of, option
 from srfix.cli.output.interface import Block, OutputFormat, Paragraph, Table, titled_list
 from srfix.cli.output.speaking import say, show_json
@@ -140,8 +140,6 @@ def decode(
     base64, "text": …} for undecoded bytes. If a record cannot be decoded, its line holds the error, and the exit code is 1.
     """
     from srfix.cli.options.decoding import DecodeOptions, NoRegistry
-    from srfix.cli.options.half import schema_text
-    from srfix.cli.options.policy import PolicyChoice
     from srfix.cli.reports.rows import not_decoded
     from srfix.cli.session import patience_s
     from srfix.recovery.cluster.records import RecordRange, read_records

@@ -12,16 +12,24 @@ import click
 from srfix.cli.command_classes import command
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
-from srfix.cli.options.half import case_rule_option, delimiter_option, half_options, schema_options, times_option
+from srfix.cli.options.half import (
+    InternalSchemaChoice,
+    RecordHalf,
+    case_rule_option,
+    delimiter_option,
+    half_options,
+    schema_options,
+    schema_text,
+    times_option,
+)
 from srfix.cli.options.values import Choice
 from srfix.cli.output.speaking import say, show, show_json
 from srfix.serde.casing import CaseRule
 from srfix.serde.errors import DecodeError, EncodeError, UsageError
 from srfix.serde.json_values import from_json
-from srfix.serde.wire import MAX_SCHEMA_ID, MIN_SCHEMA_ID
+from srfix.serde.wire import MAX_SCHEMA_ID, MIN_SCHEMA_ID, prefix_id_bytes
 
 if TYPE_CHECKING:
-    from srfix.cli.options.half import InternalSchemaChoice, RecordHalf
     from srfix.serde.columns.times import Times
     from srfix.serde.engine import Encode
     from srfix.serde.interface import Value
@@ -89,12 +97,10 @@ def encode(
     prints them: {"$decimal": "12.30"}, {"$timestamp": …}. If a row does not fit, or is not JSON, srfix names its number on
     stderr, and the exit code is 1. srfix registers nothing. --frame or --schema-id says which id is before the body.
     """
-    from srfix.cli.options.half import schema_text
     from srfix.serde.formats.table import Format, check_schema_type
     from srfix.serde.schemas.models import Schema
     from srfix.serde.schemas.references import reference_texts
     from srfix.serde.windowed import Window, WindowKind, join
-    from srfix.serde.wire import prefix_id_bytes
 
     if given is not None and schema_id is not None:
         raise UsageError("--schema and --schema-id exclude each other: give one of them.")

@@ -27,7 +27,7 @@ from srfix.cli.output.interface import (
 )
 from srfix.cli.output.speaking import say, write_report
 from srfix.cli.version import version
-from srfix.recovery.explain.catalogue import CATALOGUE
+from srfix.recovery.explain.catalogue import CATALOGUE, Catalogue, ExplainedCode, entry, near_codes
 from srfix.serde.errors import UsageError
 from srfix.serde.files import is_there, open_file
 
@@ -56,7 +56,6 @@ def explain(what: str | None, output: OutputFormat) -> ExitCode:
 
     Without an argument it lists all codes.
     """
-    from srfix.recovery.explain.catalogue import entry
     from srfix.recovery.explain.stack_trace import Explanation, read
 
     if what is None:
@@ -77,7 +76,6 @@ def explain(what: str | None, output: OutputFormat) -> ExitCode:
 
 
 def _text_of(what: str) -> str:
-    from srfix.recovery.explain.catalogue import near_codes
 
     if what == "-":
         stdin = sys.stdin.buffer
@@ -133,7 +131,6 @@ def _list_of_codes() -> Report:
 
 
 def _catalogue(codes: Iterable[CatalogueEntry]) -> dict[str, Json]:
-    from srfix.recovery.explain.catalogue import Catalogue, ExplainedCode
 
     return Catalogue(srfix=version("srfix"), codes=[ExplainedCode.of(entry) for entry in codes]).to_json()
 

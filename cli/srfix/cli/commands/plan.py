@@ -28,7 +28,7 @@ from srfix.cli.options.topic import TopicChoice, topic_options
 from srfix.cli.options.values import Choice, choice_of, typed_options
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.output.speaking import say, show, write_report
-from srfix.recovery.repair.planning.wanted import ON_REQUEST, Keep
+from srfix.recovery.repair.planning.wanted import ON_REQUEST, ONLY_ON_REQUEST, Keep
 from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
@@ -218,7 +218,6 @@ def plan(
 def _beyond(examination: Examination, plan: Plan, also: Collection[str]) -> list[str]:
     """Lines about findings that this plan does not repair, and about things that were not looked at."""
     from srfix.recovery.census.interface import NOT_READ
-    from srfix.recovery.repair.planning.wanted import ONLY_ON_REQUEST
     from srfix.recovery.severity import Severity
 
     diagnosis = examination.diagnosis

@@ -12,7 +12,7 @@ import click
 from srfix.cli.command_classes import command
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
-from srfix.cli.options.half import half_options, schema_options
+from srfix.cli.options.half import InternalSchemaChoice, RecordHalf, half_options, schema_options
 from srfix.cli.options.options import output_option
 from srfix.cli.output.interface import (
     Block,
@@ -32,8 +32,7 @@ from srfix.cli.version import version
 from srfix.serde.errors import ColumnError, UsageError
 
 if TYPE_CHECKING:
-    from srfix.cli.options.half import InternalSchemaChoice, RecordHalf
-    from srfix.recovery.inspect.standing import Standing, SubjectAcceptance
+    from srfix.recovery.inspect.standing import Acceptance, Standing
     from srfix.serde.columns.types import Columns
     from srfix.serde.connect.columns import Inferred
     from srfix.serde.registry.client import RegistryClient

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from srfix.cli.command_classes import command, word_completion
-from srfix.cli.documents import DOCUMENTS
+from srfix.cli.documents import DOCUMENTS, document_named, schema_text
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.output.interface import OutputFormat, Paragraph, Report, Table
 from srfix.cli.output.speaking import show, write_report
@@ -22,7 +22,6 @@ def schema_of(name: str | None) -> ExitCode:
 
     You may also give a command's name. Without a name it lists all documents.
     """
-    from srfix.cli.documents import document_named, schema_text
 
     if name is None:
         rows = tuple((entry.name, entry.written_by) for entry in DOCUMENTS)

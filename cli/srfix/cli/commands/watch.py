@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -16,10 +16,10 @@ from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.evidence import EvidenceOptions, evidence_options
 from srfix.cli.options.options import Hurry, Selection, hurry_options, output_option, selection_options
+from srfix.cli.options.sign_off import Allow, allow_options
 from srfix.cli.options.values import option
-from srfix.cli.options.watching import allow_options, listen_address, print_kept
 from srfix.cli.output.interface import OutputFormat
-from srfix.cli.output.speaking import say, show_json
+from srfix.cli.output.speaking import say, show, show_json
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.serde.errors import UsageError
@@ -27,7 +27,6 @@ from srfix.serde.waiting import watch_with
 
 if TYPE_CHECKING:
     from srfix.cli.ending import Ending
-    from srfix.cli.options.watching import Allow
     from srfix.cli.session import ClusterSession
     from srfix.recovery.facts.survey import Survey
     from srfix.recovery.findings import Diagnosis
@@ -35,6 +34,35 @@ if TYPE_CHECKING:
     from srfix.recovery.watch.watcher import Pace, Watcher
     from srfix.recovery.watch.writing import Writer
     from srfix.serde.registry.client import RegistryClient
+
+
+_OFF: Final = "off"
+DASHBOARD: Final = "dashboard.json"
+ALERTS: Final = "alerts.yml"
+
+
+def listen_address(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[str, int] | None:
+    """Host and port; None for `off`."""
+    if text == _OFF:
+        return None
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise click.BadParameter(f"expected HOST:PORT or {_OFF}, not {text!r}.")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def kept_text(name: str) -> str:
+    """The text of the Grafana dashboard or of the alert rules, which are files in the wheel."""
+    from importlib.resources import files
+
+    return files("srfix.cli.metrics").joinpath(name).read_text(encoding="utf-8")
+
+
+def print_kept(ctx: click.Context, param: click.Parameter, is_asked: bool) -> None:
+    """Prints one of the two files, and ends the command."""
+    if is_asked and not ctx.resilient_parsing:
+        show(kept_text(DASHBOARD if param.name == "print_dashboard" else ALERTS), end="")
+        ctx.exit()
 
 
 @command()
@@ -181,22 +209,14 @@ def _watcher(
 
 
 def _writer(allow: Allow, ending: Ending) -> Writer | None:
-    from srfix.recovery.plans.sign_off import require_digest, signed_plan
-    from srfix.recovery.repair.plan_file import REPAIR_PLANS, load_plan
     from srfix.recovery.watch.allowance import allowed_pairs
     from srfix.recovery.watch.writing import Writer
 
-    if allow.plan is None:
+    if allow.path is None:
         return None
-    if allow.signature is not None and allow.signer_key is not None:
-        plan = REPAIR_PLANS.plan_in(
-            signed_plan(allow.plan, signature=allow.signature, signer_key=allow.signer_key), allow.plan
-        )
-    else:
-        plan = load_plan(allow.plan)
-    require_digest(plan.digest, allow.expect_digest, where=allow.plan)
+    plan = allow.plan(allow.path)
     pairs = allowed_pairs(plan)
-    journals = allow.journals or Path(f"{allow.plan}.watch")
+    journals = allow.journals or Path(f"{allow.path}.watch")
     try:
         journals.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -204,7 +224,7 @@ def _writer(allow: Allow, ending: Ending) -> Writer | None:
             f"The directory {journals} for the journals cannot be made ({error.strerror}); name another one with --journals. "
             "Nothing is written without a journal."
         ) from error
-    return Writer(pairs=pairs, plan=plan, plan_path=allow.plan, journals=journals, undisturbed=ending.undisturbed)
+    return Writer(pairs=pairs, plan=plan, plan_path=allow.path, journals=journals, undisturbed=ending.undisturbed)
 
 
 def _tell(event: Event, output: OutputFormat) -> None:

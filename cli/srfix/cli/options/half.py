@@ -16,7 +16,7 @@ from srfix.serde.columns.times import Times
 from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.errors import UsageError
 from srfix.serde.files import read_file
-from srfix.serde.formats.table import Format
+from srfix.serde.formats.table import Format, schema_module_of
 from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
@@ -155,7 +155,6 @@ class InternalSchemaChoice:
     def text(self, half: RecordHalf, columns: Columns) -> str:
         """The internal schema of columns."""
         from srfix.serde.formats.avro import key_full_name
-        from srfix.serde.formats.table import schema_module_of
         from srfix.serde.specs import WriteSpec, given_representation
 
         module = schema_module_of(half.format)

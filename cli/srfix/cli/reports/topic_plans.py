@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection
@@ -38,11 +37,14 @@ from srfix.recovery.topic_plan.expiring import kept_records_path
 from srfix.recovery.topic_plan.hand import KafkaHand
 from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS
 from srfix.recovery.topic_plan.logs import StepReport
-from srfix.recovery.topic_plan.plan_file import TopicPlan, TopicStep, describe
-
-if TYPE_CHECKING:
-    from srfix.recovery.topic_plan.plan_file import TopicPlan
-
+from srfix.recovery.topic_plan.plan_file import (
+    ExpireKeys,
+    SeedChangelog,
+    TopicPlan,
+    TopicStep,
+    describe,
+    topic_plan_document,
+)
 
 _WRITE_S = 60.0
 
@@ -252,13 +254,11 @@ def topic_plan_report(plan: TopicPlan, path: Path, command_line: CommandLine) ->
 
     :param path: the plan's file.
     """
-    from srfix.recovery.topic_plan.plan_file import topic_plan_document
 
     return Report(document=topic_plan_document(plan), blocks=tuple(_blocks(plan, path, command_line)))
 
 
 def _blocks(plan: TopicPlan, path: Path, command_line: CommandLine) -> Iterator[Block]:
-    from srfix.recovery.topic_plan.plan_file import ExpireKeys, SeedChangelog, describe
 
     work = plan.work
     if not plan.actions:

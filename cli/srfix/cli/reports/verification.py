@@ -192,7 +192,6 @@ class VerificationDocument(VersionedDocument, tag="srfix.verification/1"):
 def verification_document(
     plan: Plan, events: Sequence[Event], advice: Sequence[ApplicationAdvice], *, verified: bool
 ) -> dict[str, Json]:
-    from srfix.recovery.repair.verify.events import Confirmed, NotLookedAt, tally
 
     return VerificationDocument(
         srfix=version("srfix"),

@@ -11,7 +11,7 @@ import click
 
 from srfix.cli.command_classes import command, path_completion
 from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, not_read, refuse_within
-from srfix.cli.commands.state.reading import reading_options, refuse_retention_on_spark, retention_option
+from srfix.cli.commands.state.reading import RowReading, reading_options, refuse_retention_on_spark, retention_option
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_options
@@ -22,7 +22,6 @@ from srfix.recovery.stores.choices import ExportFormat
 from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
-    from srfix.cli.commands.state.reading import RowReading
     from srfix.recovery.state.directory import ApplicationState
     from srfix.recovery.state.reading.store import StateStore
     from srfix.recovery.stores.exporting import Write

@@ -11,7 +11,7 @@ import click
 
 from srfix.cli.options.connecting import Connection
 from srfix.cli.options.engine import SPARK, CensusEngineChoice
-from srfix.cli.options.policy import DUAL_SUBJECT, ONE_SUBJECT, POLICIES
+from srfix.cli.options.policy import DUAL_SUBJECT, ONE_SUBJECT, POLICIES, PolicyChoice
 from srfix.cli.options.values import Choice, handing_over
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format
@@ -55,7 +55,6 @@ class RowReading:
         `on_second` is told; without it, a line on standard error says so.
         """
         from srfix.cli.options.decoding import NoRegistry
-        from srfix.cli.options.policy import PolicyChoice
         from srfix.serde.subjects.names import Role
 
         halves = {

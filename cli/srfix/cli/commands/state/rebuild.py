@@ -11,7 +11,14 @@ import click
 
 from srfix.cli.command_classes import command, path_completion
 from srfix.cli.commands.state.choosing import refuse_within
-from srfix.cli.commands.state.written import kind_option, output_dir_option, release_option, values_options
+from srfix.cli.commands.state.written import (
+    ValuesAnew,
+    kind_option,
+    output_dir_option,
+    release_option,
+    show_written,
+    values_options,
+)
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_options
@@ -19,11 +26,10 @@ from srfix.cli.options.options import isolation_of, isolation_option, output_opt
 from srfix.cli.options.values import Choice, option
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.output.speaking import say
-from srfix.recovery.stores.choices import Until
+from srfix.recovery.stores.choices import OnError, Until
 from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
-    from srfix.cli.commands.state.written import ValuesAnew
     from srfix.recovery.state.directory import ApplicationState
     from srfix.recovery.stores.parts import SecondAnswers
     from srfix.recovery.stores.rebuild.rebuild import Build
@@ -103,13 +109,11 @@ def rebuild(
     directory is complete, or does not exist. srfix registers nothing, and writes to no topic. After an interrupt or SIGTERM
     it removes its files, and the exit code is 130.
     """
-    from srfix.cli.commands.state.written import show_written
     from srfix.cli.ending import tidying_up
     from srfix.cli.session import open_cluster
     from srfix.recovery.facts.isolation import restore_isolation
     from srfix.recovery.state.writing.kinds import Release, WrittenKind
     from srfix.recovery.state.writing.stores import StoreToWrite
-    from srfix.recovery.stores.choices import OnError
     from srfix.recovery.stores.parts import SecondAnswers
     from srfix.recovery.stores.rebuild.rebuild import Rebuild
     from srfix.recovery.stores.rebuild.rebuild import rebuild as rebuild_store
@@ -259,11 +263,9 @@ def migrate(
     application first. The new directory is complete, or does not exist. srfix registers nothing. After an interrupt or
     SIGTERM it removes its files, and the exit code is 130.
     """
-    from srfix.cli.commands.state.written import show_written
     from srfix.cli.ending import tidying_up
     from srfix.recovery.state.directory_reader import read_state_directory
     from srfix.recovery.state.writing.kinds import Release, WrittenKind
-    from srfix.recovery.stores.choices import OnError
     from srfix.recovery.stores.rebuild.change import StoreChange
     from srfix.recovery.stores.rebuild.migrate import Migration
     from srfix.recovery.stores.rebuild.migrate import migrate as migrate_state

@@ -12,7 +12,7 @@ import click
 
 from srfix.cli.command_classes import command
 from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, not_read
-from srfix.cli.commands.state.reading import reading_options, refuse_retention_on_spark, retention_option
+from srfix.cli.commands.state.reading import RowReading, reading_options, refuse_retention_on_spark, retention_option
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_options
@@ -25,7 +25,6 @@ from srfix.serde.errors import UsageError
 from srfix.serde.subjects.names import Subject
 
 if TYPE_CHECKING:
-    from srfix.cli.commands.state.reading import RowReading
     from srfix.recovery.state.reading.rows import StateRow
     from srfix.recovery.state.reading.store import StateStore
     from srfix.recovery.stores.rows import DecodedRow
