@@ -1,5 +1,5 @@
-"""srfix's subclasses of click's classes: a shell's completion, help in groups, and groups that import a command only when it
-is needed."""
+"""srfix's subclasses of click's classes: a shell's completion, help in groups, and groups that import a command only
+when it is needed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,6 @@ class _BashComplete(BashComplete):
     source_template: ClassVar[str] = _BASH
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """The complete words before the cursor, and the beginning of the word at the cursor."""
         # One letter is added, because a blank at the end begins a new word, unless the blank is in quotes.
         _command, *words, last = split_arg_string(f"{os.environ['COMP_LINE']}x")
         return words, last[:-1]
@@ -62,7 +61,6 @@ add_completion_class(_BashComplete)
 
 
 def print_completion(ctx: click.Context, _param: click.Parameter, shell: str | None) -> None:
-    """Prints the script for a shell, and ends the command."""
     if shell is None or ctx.resilient_parsing:
         return
     kind = get_completion_class(shell)
@@ -84,10 +82,8 @@ def path_completion(metavar: str | None) -> dict[str, Any]:
 
 
 def word_completion(words: Iterable[str], *, else_file: bool = False) -> Callable[..., list[CompletionItem]]:
-    """Completes an argument from these words. From the third letter on, the letter case does not matter.
-
-    :param else_file: True if the argument may also be a file name: it is completed as one if no word matches.
-    """
+    """Completes an argument from these words, whatever their case from the third letter on; otherwise, with
+    `else_file`, a file."""
     candidates: Sequence[str] = tuple(words)
 
     def complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -127,8 +123,6 @@ _FEW: Final = 9
 
 
 class HelpFormatter(click.HelpFormatter):
-    """Help whose titles and options stand out at a terminal."""
-
     def write_heading(self, heading: str) -> None:
         super().write_heading(_bold(heading))
 
@@ -144,14 +138,10 @@ def _bold(text: str) -> str:
 
 
 class HelpContext(click.Context):
-    """The context into which click reads a command line."""
-
     formatter_class = HelpFormatter
 
 
 class GroupedCommand(click.Command):
-    """A command of srfix."""
-
     context_class = HelpContext
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -185,11 +175,9 @@ def grouped_options(command: click.Command, ctx: click.Context) -> Mapping[str, 
 
 
 command = partial(click.command, cls=GroupedCommand)
-"""`click.command` for srfix's commands."""
 
 
 def loaded(entry: CommandEntry) -> click.Command:
-    """Imports the command of an entry."""
     module, _, attribute = entry.target.partition(":")
     command = getattr(import_module(module), attribute)
     if not isinstance(command, click.Command):

@@ -78,7 +78,6 @@ def state() -> None:
 
 
 def run(arguments: Sequence[str], interrupts: Interrupts) -> int:
-    """Runs a command line and returns the exit code."""
     arguments = list(arguments)
     redactor = Redactor()
     redactor.note_arguments(arguments, os.environ)
@@ -102,8 +101,8 @@ def run(arguments: Sequence[str], interrupts: Interrupts) -> int:
 
 
 def _sweep_views() -> None:
-    """Removes the links and copies of state directories that a killed run left. If there are none, this costs next to
-    nothing."""
+    """Removes the links and copies of state directories that a killed run left. This costs next to nothing if there are
+    none."""
     try:
         where = tempfile.gettempdir()
     except FileNotFoundError:

@@ -9,12 +9,9 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class CommandEntry:
-    """One command."""
-
     target: str
     """`module:attribute` of the click command."""
     summary: str
-    """Its line in `srfix --help`, or in its group's help."""
     commands: Mapping[str, CommandEntry] = field(default_factory=dict)
     """For a group: its commands, by name."""
 
@@ -107,8 +104,7 @@ EXAMPLES: Final[Mapping[str, str]] = {
 
 
 def every_command() -> dict[str, CommandEntry]:
-    """All commands, also those in groups, by the words that a user types after `srfix`: `state`, `state ls`. A group
-    stands before its commands."""
+    """By the words that a user types after `srfix`: `state`, `state ls`. A group stands before its commands."""
     entries: dict[str, CommandEntry] = {}
     for name, entry in COMMANDS.items():
         entries[name] = entry

@@ -19,14 +19,11 @@ from srfix.serde.schemas.models import Json
 
 @dataclass(frozen=True, slots=True)
 class PublishedDocument:
-    """One kind of document."""
-
     name: str
     """The value of the document's key `schema`: `srfix.NAME/VERSION`."""
     struct: str
     """The class of the document, from which its schema is made: `ROOM.MODULE:CLASS`."""
     written_by: str
-    """The commands that write it, in words."""
     commands: tuple[str, ...] = ()
     """The commands that write it with `--output json`. Each of these names also stands for the document."""
 
@@ -92,11 +89,10 @@ DOCUMENTS: Final = (
     ),
     PublishedDocument("demo", "cli.commands.demo:DemoDocument", "srfix demo --keep: its --ready-file"),
 )
-"""Every kind of document, in the order of the commands."""
 
 
 def document_named(name: str) -> PublishedDocument | None:
-    """The document with this name or full name (`srfix.plan/1`), or the document that the command with this name
+    """The document with this name or full name (`srfix.plan/1`), otherwise the one that the command with this name
     writes."""
     short = name.removeprefix("srfix.").partition("/")[0]
     return next((document for document in DOCUMENTS if document.name == short), None) or next(
@@ -105,10 +101,8 @@ def document_named(name: str) -> PublishedDocument | None:
 
 
 def schema_text(document: PublishedDocument) -> str:
-    """Its JSON Schema (draft 2020-12), made from its Struct and the docstrings of the Struct and its fields.
-
-    A journal has several kinds of lines. Its first line names the schema.
-    """
+    """Its JSON Schema (draft 2020-12), of its Struct with the docstrings. The first of a journal's lines names the
+    schema."""
     module_name, _, name = document.struct.partition(":")
     module = import_module(f"srfix.{module_name}")
     struct = getattr(module, name)
@@ -151,7 +145,6 @@ def _parts_in(hint: object) -> set[Any]:
 
 @cache
 def _field_docstrings(part: type) -> dict[str, str]:
-    """The docstrings of the fields of a class and of its base classes."""
     docstrings: dict[str, str] = {}
     for base in reversed(part.__mro__):
         if base is not object and base.__module__.startswith("srfix."):

@@ -24,8 +24,7 @@ class Ended(BaseException):
 
 
 class Ending:
-    """What SIGTERM and an interrupt (Ctrl-C) do: the first signal ends the command in an orderly way, the second at
-    once."""
+    """What SIGTERM and an interrupt (Ctrl-C) do: the first ends the command in an orderly way, the second at once."""
 
     def __init__(self) -> None:
         self.signal: int | None = None
@@ -34,8 +33,7 @@ class Ending:
 
     @contextmanager
     def watch(self) -> Iterator[None]:
-        """Handles the signals within the block. It does nothing if the signals are ignored (a job in the background),
-        or in a thread."""
+        """Handles the signals within the block, unless they are ignored (a job in the background), or in a thread."""
         numbers = (signal.SIGTERM, signal.SIGINT)
         is_main = threading.current_thread() is threading.main_thread()
         taken = [number for number in numbers if is_main and signal.getsignal(number) is not signal.SIG_IGN]
@@ -48,7 +46,6 @@ class Ending:
 
     @property
     def code(self) -> ExitCode:
-        """The command's exit code."""
         return ExitCode.INTERRUPTED if self.signal == signal.SIGINT else ExitCode.OK
 
     @contextmanager
@@ -61,8 +58,7 @@ class Ending:
             self._is_held = False
 
     def wait(self, seconds: float) -> bool:
-        """Waits for this time, or until a signal comes (`Ended`). Returns True at once if a signal came within an
-        undisturbed block."""
+        """Waits for this time, or until a signal comes (`Ended`). True at once if one came within an undisturbed block."""
         if self.signal is None:
             time.sleep(seconds)
         return self.signal is not None
@@ -77,13 +73,10 @@ class Ending:
 
 @contextmanager
 def tidying_up(target: Path) -> Iterator[None]:
-    """Within the block SIGTERM does the same as an interrupt: `staged` removes its files, and the command ends with
-    exit code 130.
+    """Within the block SIGTERM does the same as an interrupt: `staged` removes its files, and the exit code is 130.
 
-    It then says what is left: nothing, the whole directory, or the files that it could not remove. It does nothing if
-    SIGTERM is ignored, or in a thread. A second signal ends the process at once.
-
-    :param target: the directory that the command writes.
+    It then says what is left of the directory: nothing, all, or files that it could not remove. A second signal ends
+    the process at once. It does nothing if SIGTERM is ignored, or in a thread.
     """
     interrupted = signal.getsignal(signal.SIGINT)
     before = signal.getsignal(signal.SIGTERM)

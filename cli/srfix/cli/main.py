@@ -17,11 +17,7 @@ except KeyboardInterrupt:  # no handler is installed yet
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command line. Without arguments it runs the command line of the process, and takes over the process's
-    streams and signals.
-
-    Returns the exit code.
-    """
+    """Runs a command line, by default the process's, with its streams and signals. Returns the exit code."""
     interrupts = Interrupts()
     try:
         if arguments is None:

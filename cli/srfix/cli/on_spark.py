@@ -36,12 +36,7 @@ _STDOUT, _STDERR = 1, 2
 
 
 class SessionOfCommand:
-    """A session that starts at its first use.
-
-    :param stack: stops the session.
-    :param has_jars: False for a session that reads no topic: then srfix fetches no jars.
-    :param quiet: True to print no progress.
-    """
+    """A session that starts at its first use, and stops with the stack; without jars if it reads no topic."""
 
     def __init__(
         self, choice: CensusEngineChoice, stack: ExitStack, *, has_jars: bool = True, quiet: bool = False
@@ -58,7 +53,6 @@ class SessionOfCommand:
         self._started: SparkSession | None = None
 
     def session(self) -> SparkSession:
-        """The session."""
         if self._started is None:
             from srfix.serde.spark.session import start_session
 
@@ -76,13 +70,11 @@ class SessionOfCommand:
         return self._started
 
     def watched(self) -> AbstractContextManager[None]:
-        """Prints the progress of jobs within the block."""
-        from srfix.serde.spark.session import watch_jobs
+        from srfix.serde.spark.watching import watch_jobs
 
         return watch_jobs(self.session(), self._tell, every_s=_SAY_EVERY_S)
 
     def say(self, text: str) -> None:
-        """Prints a line of progress."""
         if not self._quiet:
             say(text, err=True)
 
@@ -91,11 +83,7 @@ class SessionOfCommand:
 
 
 class OnSpark:
-    """Counts topics and reads every row, both on one session.
-
-    :param stack: stops the session.
-    :param quiet: True to print no progress.
-    """
+    """Counts topics and reads every row, both on one session."""
 
     def __init__(
         self,
@@ -146,10 +134,7 @@ class OnSpark:
 
 
 class WatchedParts:
-    """A `PartsEngine` on a session that starts with the first part. It prints its progress.
-
-    :param stack: stops the session.
-    """
+    """A `PartsEngine` on a session that starts with the first part. It prints its progress."""
 
     def __init__(self, choice: CensusEngineChoice, stack: ExitStack) -> None:
         self._started = SessionOfCommand(choice, stack, has_jars=False)
@@ -172,10 +157,8 @@ def tell_notes(notes: Iterable[str]) -> None:
 
 @contextmanager
 def _interrupts_kept() -> Iterator[None]:
-    """Restores SIGINT's handler when Spark has started, because PySpark installs its own handler, which cancels jobs
-    first. The command stops the session and its jobs when it ends, and a job in the background still ignores the
-    signal.
-    """
+    """Restores SIGINT's handler when Spark has started: PySpark's own cancels jobs first. The command stops the session
+    and its jobs when it ends, and a job in the background still ignores the signal."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield
@@ -186,8 +169,7 @@ def _interrupts_kept() -> Iterator[None]:
 
 @contextmanager
 def _stdout_to_stderr() -> Iterator[None]:
-    """Sends the standard output of child processes (Java) to standard error, so that standard output holds only the
-    report."""
+    """Sends the standard output of child processes (Java) to standard error: standard output holds only the report."""
     sys.stdout.flush()
     stdout_copy = os.dup(_STDOUT)
     os.dup2(_STDERR, _STDOUT)

@@ -17,8 +17,7 @@ from srfix.cli.exit_codes import ExitCode
 
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 _WHEN_CLOSED: Final = {_STDIN: os.O_RDONLY, _STDOUT: os.O_RDONLY, _STDERR: os.O_WRONLY}
-"""The mode in which the null device replaces a closed stream. A write to a replaced standard output fails, and srfix
-says so."""
+"""The mode in which the null device replaces a closed stream. A write to a replaced stdout fails, and srfix says so."""
 
 
 class StandardOutputError(OSError):
@@ -33,8 +32,7 @@ class Interrupts:
         self._is_over = False
 
     def watch(self) -> None:
-        """Handles interrupts from now on. It does nothing if interrupts are ignored (a job in the background), or in a
-        thread."""
+        """Handles interrupts from now on, unless they are ignored (a job in the background), or in a thread."""
         if (
             threading.current_thread() is not threading.main_thread()
             or signal.getsignal(signal.SIGINT) is signal.SIG_IGN
@@ -44,15 +42,12 @@ class Interrupts:
         sys.unraisablehook = self._lost
 
     def command_is_over(self) -> None:
-        """From now on the first interrupt ends the process at once, because there is nothing left to report or to clean
-        up."""
+        """From now on the first interrupt ends the process at once: there is nothing left to report or to clean up."""
         self._is_over = True
 
     def caused(self, error: BaseException) -> bool:
-        """True if an error is an interrupt, comes from one, or comes after one.
-
-        If compiled code is interrupted, it raises a SystemError, or an error about a missing answer.
-        """
+        """True if an error is an interrupt, or comes from or after one: interrupted compiled code raises a SystemError,
+        or says that an answer is missing."""
         return self._came > 0 or _comes_from_an_interrupt(error, set())
 
     def _arrived(self, _signal: int, _frame: FrameType | None) -> None:
@@ -93,8 +88,8 @@ def take_over_streams() -> None:
 
 
 def silence(number: int) -> None:
-    """Discards everything that is written to a stream from now on. Otherwise the interpreter would report the error
-    again at its end."""
+    """Discards everything that is written to a stream from now on: the interpreter would report the error again at its
+    end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), number)
 
 

@@ -44,8 +44,7 @@ _SHORTEST = 4
 
 
 def is_secret_property(text: str) -> bool:
-    """True if `key=value` shows a secret: the key's name sounds like a secret, or a URL has credentials, and the value
-    is not a reference."""
+    """True if `key=value` shows a secret: its name sounds like one, or a URL has credentials, and it is no reference."""
     key, _, value = text.partition("=")
     name, value = key.strip(), value.strip()
     if not (is_known(name) or _SPARKS.fullmatch(name)) or _USER_INFO.search(value):

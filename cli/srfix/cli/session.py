@@ -39,8 +39,6 @@ _QUIET_S = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSession:
-    """Open clients, and the user's options."""
-
     survey: Survey
     engine: CensusEngine
     selection: Selection
@@ -75,10 +73,7 @@ class ClusterSession:
         )
 
     def examine(self, *, engine: CensusEngine | None = None) -> Examination:
-        """The diagnosis, and the facts behind it.
-
-        :param engine: the engine that counts topics; default: the session's engine.
-        """
+        """The diagnosis, and the facts behind it; `engine` counts topics instead of the session's."""
         selection = self.selection
         on_progress = None if self.quiet else show_progress()
         examination = self._diagnose(self.survey, engine or self.engine, on_progress)
@@ -99,10 +94,7 @@ class ClusterSession:
     def examine_anew(
         self, survey: Survey, *, on_progress: Callable[[CensusProgress], None] | None = None
     ) -> Examination:
-        """Makes the diagnosis again, and prints nothing.
-
-        :param survey: a survey that has asked nothing yet.
-        """
+        """Makes the diagnosis again, on a survey that has asked nothing yet, and prints nothing."""
         ignore = self.selection.ignore
         return acknowledge(
             self._diagnose(survey, self.engine, on_progress), ignore, survey.subjects() if ignore else ()
@@ -226,8 +218,7 @@ def _duration(seconds: float) -> str:
 
 
 def strangers(supplied: Supplied, selection: Selection, *, examined: Collection[SuspectStore]) -> Iterator[str]:
-    """A line about the state directories: if none of them belongs to an application that was named or examined, or if
-    those that do have no store."""
+    """A line about the state directories, if none belongs to a named or examined application, or if none has a store."""
     wanted = {selection.application} if selection.application else {store.application for store in examined}
     if not supplied.state or not wanted:
         return

@@ -199,8 +199,7 @@ def _of_payloads(
 
 
 def _write_payloads(payloads: Iterable[bytes | None], read: Callable[[bytes | None], Value]) -> tuple[int, int]:
-    """Writes the row of each payload as a JSON line. For each payload that cannot be decoded, writes a line on stderr.
-    Returns the number of payloads, and of those that failed."""
+    """Writes a row for each payload, or a line on stderr. Returns the number of payloads, and of those that failed."""
     count = failed = 0
     for payload in payloads:
         count += 1
@@ -217,7 +216,6 @@ def _write_payloads(payloads: Iterable[bytes | None], read: Callable[[bytes | No
 
 
 def _write(topic: str, records: Iterable[DecodedRecord], output: OutputFormat) -> tuple[int, int]:
-    """Writes the records. Returns the number of records, and of those that failed."""
     from srfix.cli.reports.rows import write_each
     from srfix.recovery.facts.decoding import record_document
 

@@ -86,7 +86,6 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 
 def _spark() -> Iterator[tuple[str, str]]:
-    """The line about Spark, if it is installed, and what srfix can do with it."""
     from importlib.metadata import PackageNotFoundError, version
 
     from srfix.serde.spark.releases import abilities_in_words

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 _TEXTS: Final = ("hex", "base64", "text")
 _SHOWN_CHARACTERS: Final = 200
-"""The number of characters of a bad row that an error shows."""
 _SCHEMA_ID: Final = click.IntRange(MIN_SCHEMA_ID, MAX_SCHEMA_ID)
 
 

@@ -186,7 +186,6 @@ def _supplied(evidence: EvidenceOptions, selection: Selection, assumed: Assumed,
 
 
 def _sight(stack: ExitStack, connection: Connection, supplied: Supplied, selection: Selection, hurry: Hurry) -> Sight:
-    """Looks at the cluster and the registry, if the user named them."""
     from srfix.cli.session import open_cluster
     from srfix.recovery.diagnosis.forecast import look_through
 

@@ -142,7 +142,6 @@ def _lines(scan: Scan, *, has_registry: bool) -> Iterator[str]:
 
 
 def _verdict(scan: Scan) -> Verdict:
-    """The total counts. If srfix read only a part of the topic, the verdict says so."""
     census = scan.census
     records = sum(partition.records for partition in census.partitions)
     partial = " (partial)" if census.is_partial else ""
@@ -197,7 +196,6 @@ def _blocks(scan: Scan, *, details: bool, bars: bool) -> Iterator[Block]:
 
 
 def _by_id(scan: Scan, role: Role, title: str) -> Table:
-    """One row for each id, with its sums."""
     from srfix.recovery.report.places import ranges
 
     rows: list[tuple[str, ...]] = []
@@ -222,7 +220,6 @@ def _by_id(scan: Scan, role: Role, title: str) -> Table:
 
 
 def _in_bars(scan: Scan, role: Role) -> Folded:
-    """The records of each id, partition by partition."""
     ids = scan.census.ids(role)
     rows = []
     for partition in scan.census.partitions:
@@ -234,7 +231,6 @@ def _in_bars(scan: Scan, role: Role) -> Folded:
 
 
 def _by_partition(scan: Scan, role: Role, title: str) -> Table:
-    """One row for each id and partition."""
     return Table(
         ("schema id", "partition", "records", "live keys", "not yet committed", "offsets"),
         tuple(
@@ -268,7 +264,6 @@ def _holder_rows(scan: Scan) -> Iterator[tuple[str, ...]]:
 
 
 def _rest(scan: Scan, role: Role) -> str:
-    """The records without an id."""
     payloads = [partition.of(role) for partition in scan.census.partitions]
     ids = len(scan.census.ids(role))
     parts = [counted(ids, "schema id")]

@@ -115,10 +115,8 @@ def _schema(half: RecordHalf, choice: InternalSchemaChoice, columns: Columns) ->
 def _inferred(
     registry: RegistryClient, subject: str, version: int | Literal["latest"], half: RecordHalf, full_name: str | None
 ) -> Inferred:
-    """The columns of a subject's schema, which is read by its own type. The format option is about the printed schema.
-
-    Where both are Protobuf, the full name also chooses the message that is read, as in ksqlDB.
-    """
+    """The columns of a subject's schema, read by its own type. If both are Protobuf, the full name also chooses the
+    message."""
     from srfix.serde.formats import protobuf
     from srfix.serde.formats.table import Format, format_of, schema_module_of
     from srfix.serde.schemas.references import reference_texts
@@ -165,8 +163,7 @@ def _document(
     ).to_json()
 
 
-def _verdict(acceptance: SubjectAcceptance | None) -> Verdict | None:
-    """Whether the subject of --subject accepts the schema."""
+def _verdict(acceptance: Acceptance | None) -> Verdict | None:
     if acceptance is None:
         return None
     if acceptance.registered_id is not None:

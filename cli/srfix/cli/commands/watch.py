@@ -59,7 +59,6 @@ def kept_text(name: str) -> str:
 
 
 def print_kept(ctx: click.Context, param: click.Parameter, is_asked: bool) -> None:
-    """Prints one of the two files, and ends the command."""
     if is_asked and not ctx.resilient_parsing:
         show(kept_text(DASHBOARD if param.name == "print_dashboard" else ALERTS), end="")
         ctx.exit()

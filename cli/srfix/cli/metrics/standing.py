@@ -84,7 +84,6 @@ class Standing:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, event: Event) -> None:
-        """Counts one event."""
         with self._lock:
             match event:
                 case LookEnded():
@@ -208,7 +207,6 @@ class Standing:
             return metrics
 
     def health(self) -> tuple[bool, dict[str, Json]]:
-        """Whether the watch is healthy, and the document that says why."""
         with self._lock:
             away = [end.value for end in End if self._up.get(end) is False]
             age_s = None if self._sign_of_life_s is None else self.monotonic() - self._sign_of_life_s

@@ -19,12 +19,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def metrics_written(path: Path | None) -> Iterator[Callable[[Diagnosis], None]]:
-    """Writes the complete file at the end of the block (temporary file beside it, rename), also if the block fails.
+    """Writes the whole file (temporary file beside it, rename) when the block ends, also if it fails.
 
-    The block passes its diagnosis to the yielded function. If the block could not look, the file says so (`srfix_up` 0)
-    and has no findings.
-
-    :param path: the file; None to write no file.
+    The block passes its diagnosis to the yielded function. If it could not look, `srfix_up` is 0 and there are no
+    findings.
     """
     if path is None:
         yield lambda _diagnosis: None

@@ -58,16 +58,13 @@ class TableKey:
     parameter: str
     """Its parameter name in click."""
     kind: ValueKind = ValueKind.TEXT
-    """The type of its value."""
     is_multiple: bool = False
     """True if the option may be repeated. Otherwise a list of `TEXTS` is joined with commas."""
 
 
 def option_value(path: str, name: str, value: object, key: TableKey) -> object:
-    """The value as click's `default_map` takes it.
-
-    :param name: the key after its table's name, in a form that may be shown.
-    """
+    """The value as click's `default_map` takes it. `name` is the key after its table's name, in a form that may be
+    shown."""
     match key.kind:
         case ValueKind.TEXT if isinstance(value, str):
             return value
@@ -160,11 +157,9 @@ class ConfigFile:
 def read_config(
     path: str, *, command: str, commands: Collection[str], keys_of: Callable[[str], Mapping[str, TableKey]]
 ) -> ConfigFile:
-    """Reads the file for one command. For the tables of other commands it checks only the keys.
-
-    :param keys_of: gives the keys that a command's table may have; called only for the tables in the file.
-    """
-    from srfix.serde.properties.kafka_client import together
+    """Reads the file for one command. Of other commands' tables it checks only the keys; `keys_of` is called for tables
+    there."""
+    from srfix.serde.properties.kafka import together
 
     try:
         text = read_file(path, most_bytes=bounds.MOST_SETTINGS_BYTES).decode("utf-8")
@@ -235,8 +230,7 @@ def shared_key(key: str) -> TableKey:
 
 
 def _entries(path: str, document: Mapping[str, object], key: str, wrong: list[str]) -> dict[str, object]:
-    """The entries of a table. There are none if the table is missing. If the value is not a table, this is noted as an
-    error."""
+    """The entries of a table, if there is one. If the value is not a table, this is noted as an error."""
     table = document.get(key, {})
     if isinstance(table, dict):
         return table

@@ -1,5 +1,5 @@
-"""The addresses of cluster and registry, with their clients, and the options for them: a flag wins over `SRFIX_…`, which wins
-over `--config`. Within each, single properties win over a properties file."""
+"""The addresses of cluster and registry, with their clients, and the options for them: a flag wins over `SRFIX_…`,
+which wins over `--config`. Within each, single properties win over a properties file."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def _connection(**values: Any) -> Connection:
 
 
 def _value(ctx: click.Context, name: str, winner: Any, layer: ParameterSource) -> Any:
-    """The value that one layer gave. click hands over only the winning value, but properties of several layers are
+    """The value that one layer gave: click hands over only the winning value, but properties of several layers are
     merged."""
     source = ctx.get_parameter_source(name)
     if source is layer:

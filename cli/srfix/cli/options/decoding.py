@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodeOptions:
-    """What the options say about the bytes."""
-
     roles: tuple[Role, ...]
     """The halves to decode."""
     format: Format | None
@@ -37,11 +35,9 @@ class DecodeOptions:
     """Whether a single column is wrapped in a record; None for ksqlDB's rule."""
     case_rule: CaseRule = CaseRule.UNIQUE
     times: Times = "datetimes"
-    """The Python type for a DATE, TIME or TIMESTAMP."""
     delimiter: str | None = None
     """The separator between the fields of DELIMITED; None for a comma."""
     window: WindowKind | None = None
-    """The windows around keys."""
     schema: str | None = None
     """The writer schema, if srfix must not ask a registry."""
     is_framed: bool = False
@@ -70,7 +66,6 @@ class DecodeOptions:
             raise UsageError("A payload is a key or a value: give --role key or --role value.")
 
     def deserializer(self, resolver: Resolver, role: Role) -> Deserializer:
-        """The deserializer of the key or the value."""
         from srfix.serde.deserializer import WindowedDeserializer
 
         read = self._bare(resolver, role)

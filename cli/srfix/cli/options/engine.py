@@ -30,10 +30,7 @@ SPARK: Final = "spark"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CensusEngineChoice:
-    """The engine that reads topics."""
-
     engine: str = LOCAL
-    """`LOCAL` or `SPARK`."""
     master: str | None = None
     """The Spark master, or a Connect server (`sc://…`). None uses Spark's own configuration, otherwise this machine."""
     spark_conf: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -41,8 +38,7 @@ class CensusEngineChoice:
     """The number of processes that read a topic at once, each a share of its partitions."""
 
     def path(self, path: str) -> str:
-        """A path that the engine can use: Spark's workers have other working directories, so the path is then
-        absolute."""
+        """A path that the engine can use: absolute for Spark, whose workers have other working directories."""
         return str(Path(path).absolute()) if self.engine == SPARK else path
 
 

@@ -31,7 +31,6 @@ class KsqldbServers:
     """Settings of the client, each `key=value`."""
 
     def clients(self) -> Iterator[KsqldbClient]:
-        """A client for each server. It is closed when the caller takes the next one."""
         for url in self.ksqldb:
             with _client(url, self.ksqldb_user, self.ksqldb_config) as client:
                 yield client
@@ -48,11 +47,8 @@ class EvidenceOptions(KsqldbServers):
     """Files with saved answers of ksqlDB."""
 
     def read(self, *, application: str | None) -> Supplied:
-        """Reads all the evidence. If a ksqlDB does not answer, this is noted as a problem in the evidence and raises no
-        error.
-
-        :param application: the application that the user named: the topologies belong to it.
-        """
+        """Reads all the evidence; topologies belong to the named application. A silent ksqlDB is a problem in it, not
+        an error."""
         from srfix.recovery.facts.supplied import Supplied
         from srfix.recovery.ksqldb.answers import parse_saved_answers
         from srfix.recovery.state.directory_reader import read_state_directory, shut_folders

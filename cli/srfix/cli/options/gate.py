@@ -20,8 +20,6 @@ _SEVERITIES: Final = {severity.value.replace(" ", "-"): severity for severity in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """Which findings make a command fail."""
-
     fail_on: Severity = Severity.LITTER
     """The lowest severity that makes it fail."""
     baseline: str | None = None

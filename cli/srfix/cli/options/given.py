@@ -23,12 +23,11 @@ _USERS: Final = frozenset({"--ksqldb-user"})
 
 
 def given_options() -> CommandLine:
-    """The options on the command line of the running command, without secrets.
+    """The options on the command line of the running command, without secrets; a reference (`env:NAME`) is not a
+    secret.
 
     A page for others (HTML, Markdown) names the cluster and the registry in its commands even if they came from the
     environment, because its readers have another environment.
-
-    A reference (`env:NAME`, `file:PATH`) is not a secret and is repeated unchanged.
     """
     ctx = click.get_current_context()
     option_names = frozenset[str]().union(*KNOWN_OPTIONS.values())

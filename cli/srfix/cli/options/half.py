@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordHalf:
-    """The key or the value to encode or decode."""
-
     format: Format
     role: Role
     columns: Columns | None
@@ -130,17 +128,14 @@ class InternalSchemaChoice:
     source_name: str | None
     """For a key: the stream or table, after which the key's record is named."""
     generation: Generation
-    """The ksqlDB version."""
     written_by: WrittenBy
     """Whether CREATE or the serializer makes the schema."""
     nullable_representation: NullableRepresentation | None = None
     """Protobuf: how a null differs from a default value."""
 
     def message_name(self, format_: Format) -> str | None:
-        """For rows under a schema that exists: Protobuf's message.
-
-        :raises UsageError: if an option chooses what the schema already says.
-        """
+        """For rows under a schema that exists: Protobuf's message. Refuses options that choose what the schema already
+        says."""
         if self.source_name is not None or self.nullable_representation is not None:
             raise UsageError(
                 "--source-name and --nullable-representation choose the columns' own schema. Leave them out with --schema "
@@ -153,7 +148,6 @@ class InternalSchemaChoice:
         return self.full_name
 
     def text(self, half: RecordHalf, columns: Columns) -> str:
-        """The internal schema of columns."""
         from srfix.serde.formats.avro import key_full_name
         from srfix.serde.specs import WriteSpec, given_representation
 

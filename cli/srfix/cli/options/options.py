@@ -84,7 +84,6 @@ isolation_option = option(
 
 
 def topic_isolation_option(help_: str) -> Decorator:
-    """Adds `--isolation` for the reader of a topic; the command gets `isolation: str`."""
     return click.option(
         "--isolation",
         **choice_of(_ISOLATIONS, Isolation.READ_UNCOMMITTED),
@@ -241,7 +240,6 @@ only_option = click.option(
 
 
 def plan_file_option(help_: str, *, required: bool = False) -> Decorator:
-    """Adds `--out` for a plan; the command gets `path: Path`, or None."""
     return click.option(
         "-o",
         "--out",

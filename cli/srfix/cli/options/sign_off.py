@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignOff:
-    """What the plan must have."""
-
     expect_digest: str | None
     signature: Path | None
     """The detached signature, with `signer_key`."""
@@ -34,7 +32,6 @@ class SignOff:
             )
 
     def plan(self, path: Path) -> Plan:
-        """The plan in a file."""
         from srfix.recovery.repair.plan_file import REPAIR_PLANS, load_plan
 
         self.check()
@@ -70,8 +67,6 @@ sign_off_options = handing_over("sign_off", SignOff, *_SIGN_OFF)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allow(SignOff):
-    """What a watch may write."""
-
     path: Path | None
     """The signed-off plan; None to look and report only."""
     journals: Path | None

@@ -25,16 +25,12 @@ from srfix.serde.subjects.names import Role, Subject, Topic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicChoice:
-    """How a topic is read."""
-
     roles: tuple[Role, ...]
-    """Keys, values, or both."""
     subject: str | None
     """The subject that the reader asks; None for the strategy's subject."""
     group: str | None
     """The consumer group; None for a reader that starts at the beginning."""
     strategy: Strategy
-    """The reader's subject name strategy."""
     with_metadata: Mapping[str, str] = field(default_factory=dict)
     """`use.latest.with.metadata`."""
     typed: Sequence[str] = ()

@@ -45,7 +45,6 @@ _LIKE_A_PREFIX: Final = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):")
 
 
 def key_bytes(text: str) -> bytes:
-    """The bytes of a typed key."""
     kind, colon, rest = text.partition(":")
     if not colon or kind not in _READ:
         return text.encode("utf-8", "surrogateescape")
@@ -59,8 +58,7 @@ def key_bytes(text: str) -> bytes:
 
 
 def taken_as_text(*typed: str | None) -> list[str]:
-    """A sentence for each key that begins with a word and a colon, but not with a known prefix: srfix took the whole
-    key as text."""
+    """A sentence for each key with a word and a colon before it that is no known prefix: srfix took all of it as text."""
     lines = []
     for text in typed:
         match = None if text is None else _LIKE_A_PREFIX.match(text)

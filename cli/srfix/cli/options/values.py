@@ -86,7 +86,6 @@ def parse_property(text: str, *, option: str) -> tuple[str, str]:
 
 
 def file_text(path: str, *, option: str) -> str:
-    """The text of a file that an option names."""
     try:
         return read_file(path, most_bytes=bounds.MOST_EVIDENCE_BYTES).decode("utf-8-sig")
     except OSError as error:
@@ -119,8 +118,8 @@ def choice_of(words: Iterable[str] | type[Enum], default: str | Enum) -> dict[st
 
 
 def typed_options(*options: str) -> list[str]:
-    """The long options that stand on the command line. Options in the environment or a file do not count, because they
-    may be for other commands."""
+    """The long options on the command line. Those in the environment or a file do not count: they may be for other
+    commands."""
     ctx = click.get_current_context()
     return [
         name

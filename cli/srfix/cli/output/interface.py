@@ -21,8 +21,6 @@ ERROR: Final = "srfix:"
 
 
 class OutputFormat(Enum):
-    """The format of a report."""
-
     TABLE = "table"
     JSON = "json"
     MARKDOWN = "markdown"
@@ -82,8 +80,6 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Sentences."""
-
     text: str
     """One text without line breaks."""
     is_warning: bool = False
@@ -94,8 +90,6 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class ItemList:
-    """A list."""
-
     items: tuple[str, ...]
     is_numbered: bool = False
 
@@ -131,7 +125,6 @@ class Table:
     """A table. Its cells are never shortened."""
 
     columns: tuple[str, ...]
-    """The headings."""
     rows: tuple[tuple[str, ...], ...]
     """The cells: each row has one for each heading."""
     title: str | None = None
@@ -139,8 +132,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Counts to compare: a row of numbers for each counted thing. A format that can draw shows each number with a
-    bar."""
+    """Counts to compare: a row of numbers for each counted thing. A format that can draw shows each with a bar."""
 
     columns: tuple[str, ...]
     """The headings: one for the counted things, and one for each number."""
@@ -250,15 +242,13 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """One report, as it goes to standard output."""
-
     document: Mapping[str, Json]
     """The document for `--output json`. Its key `schema` names the kind of document."""
     blocks: tuple[Block, ...]
     """The blocks for a person, in this order."""
     verdict: Verdict | None = None
-    """The result; None if the blocks begin with a heading that says it. If there is a verdict, a page puts the commands
-    next to it."""
+    """The result; None if the blocks begin with a heading that says it. With one, a page puts the commands next to it.
+    """
     where: tuple[tuple[str, str | None], ...] = ()
     """For a title: `cluster` and `registry`, as name and value without secrets. A value of None is left out."""
 
@@ -294,14 +284,12 @@ _MOST_NAMES: Final = 2_000
 
 
 def names_of(document: Mapping[str, Json]) -> re.Pattern[str] | None:
-    """A pattern that finds each name of the document in a printable text, the longest first; None if the document has
-    no names."""
+    """A pattern that finds each name of the document in a printable text, the longest first; None if it has no names."""
     names = sorted(dict.fromkeys(_names(document)), key=len, reverse=True)[:_MOST_NAMES]
     return re.compile(_WHOLE.format("|".join(map(re.escape, names)))) if names else None
 
 
 def _names(value: Json | Mapping[str, Json]) -> Iterator[str]:
-    """Every name in a document, in its printable form."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             if key in _NAMES and isinstance(item, str):

@@ -20,11 +20,8 @@ _MANY: Final = 100
 
 
 def render(report: Report, stream: TextIO) -> None:
-    """Writes the document, indented, in the order of its keys. Short values, lists of numbers, and lists of very many
-    names stand on one line.
-
-    The output is pure ASCII, so it survives every pipe.
-    """
+    """Writes the document, indented, in the order of its keys, in pure ASCII, so that it survives every pipe. Short
+    values, lists of numbers, and lists of very many names stand on one line."""
     stream.write(printable_json("".join(_pieces(dict(report.document), ""))) + "\n")
 
 
@@ -45,8 +42,7 @@ def _pieces(value: Json | Mapping[str, Json], indent: str) -> Iterator[str]:
 
 
 def _is_short(value: Mapping[str, Json] | list[Json]) -> bool:
-    """True if it fits on a line; this looks only at its own items, so that a deep document takes no longer than a flat
-    one."""
+    """True if it fits on a line. Looks only at its own items, so that a deep document takes no longer than a flat one."""
     items = list(value.values()) if isinstance(value, Mapping) else value
     if isinstance(value, list) and all(isinstance(item, int) for item in items):
         return True

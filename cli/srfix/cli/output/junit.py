@@ -26,7 +26,6 @@ _NOTHING: Final = "srfix found nothing wrong in what it looked at"
 
 
 def render(report: Report, stream: TextIO) -> None:
-    """Writes the document's findings."""
     ctx = click.get_current_context(silent=True)
     command = "srfix" if ctx is None else ctx.command_path
     cases = list(_cases(report.document, command, _threshold(ctx)))

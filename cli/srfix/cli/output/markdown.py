@@ -42,10 +42,7 @@ _TICKET: Final = 30_000
 
 
 def render(report: Report, stream: TextIO) -> None:
-    """Writes the verdict and the blocks, with a blank line between them.
-
-    Folded parts are complete if a ticket has room for them; other parts are always complete.
-    """
+    """Writes the verdict and the blocks. Folded parts are complete if a ticket has room for them, others always."""
     names = names_of(report.document)
     pieces = [(block, _written([block], names)) for block in _led_by_verdict(report)]
     left = _TICKET - sum(len(text) for block, text in pieces if not isinstance(block, Folded))
@@ -63,7 +60,6 @@ def render(report: Report, stream: TextIO) -> None:
 
 
 def _led_by_verdict(report: Report) -> Iterator[Block]:
-    """The verdict, if there is one, with what was looked at; then the other blocks."""
     headline = report.headline
     if headline is not None:
         yield Heading(headline.text)

@@ -31,8 +31,8 @@ _NARROW: Final = 60
 def write_report(report: Report, output: OutputFormat, stream: TextIO | None = None) -> None:
     """Writes to `stream`, or to standard output. Only the format's own module is imported.
 
-    It returns when the report is written, so that a summary on standard error comes after it if both go to one file. If
-    a page went to a terminal, a line says how to open it in a browser.
+    Returns when the report is written, so that a summary on standard error comes after it. If a page went to a
+    terminal, a line says how to open it in a browser.
     """
     renderer = cast(Renderer, import_module(f"srfix.cli.output.{output.value}"))
     stream = sys.stdout if stream is None else stream
@@ -55,8 +55,8 @@ def say_error(text: str) -> None:
 def say(text: str = "", *, err: bool = False, as_it_is: bool = False) -> None:
     """Prints a line for a person: printable, of bounded length.
 
-    On standard error at a terminal it is folded between words, and the commands in it stand on lines of their own; a
-    trace is shown `as_it_is`.
+    On standard error at a terminal it is folded between words, with commands on lines of their own; a trace is shown
+    `as_it_is`.
     """
     if err and not as_it_is and sys.stderr.isatty() and any(len(line) > _NARROW for line in text.split("\n")):
         write_report(Report(document={}, blocks=(Paragraph(text),)), OutputFormat.TABLE, sys.stderr)
@@ -94,8 +94,8 @@ def conclude(
 ) -> ExitCode:
     """Writes the report of a command that has `--quiet`, says the lines on standard error, and gives the exit code.
 
-    With --quiet it prints nothing if nothing is wrong, except with JSON: a program always gets its document. The last
-    line is the result. If the report has no verdict, this line also stands first.
+    With --quiet it prints nothing if nothing is wrong, except JSON, which a program always gets. The last line is the
+    result; it also stands first if the report has no verdict.
     """
     lines = [*lines]
     if report.headline is None and lines:
@@ -118,11 +118,8 @@ def conclude(
 def confirm(
     command: str, blocks: Iterable[Block], question: str, *, otherwise: str = "Read the plan, then pass --yes."
 ) -> bool:
-    """Shows the planned writes, and asks on standard error before the first write. Returns False if the answer is no,
-    or if there is none.
-
-    :param otherwise: a sentence: what to do if nobody can answer.
-    """
+    """Shows the planned writes, and asks on standard error. Returns False without a yes. `otherwise` is a sentence: what
+    to do if nobody can answer."""
     if not sys.stdin.isatty():
         raise UsageError(f"{command} asks before it writes, but there is no terminal to answer at. {otherwise}")
     write_report(Report(document={}, blocks=tuple(blocks)), OutputFormat.TABLE, sys.stderr)
@@ -140,5 +137,4 @@ class PrintableFormatter(logging.Formatter):
     """Formats the log records of libraries, which may quote foreign data."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record, printable and of bounded length."""
         return message(super().format(record))

@@ -147,7 +147,6 @@ def _print_text(
 
 
 def _linked(console: Console, line: str) -> Text:
-    """The line, with each finding code as a link to its page."""
     shown = Text(line)
     if not console.no_color:
         for code in _CODE.finditer(line):
@@ -162,8 +161,7 @@ def _print_command(console: Console, line: str, *, indent: int = 2) -> None:
 
 
 def _print_fields(console: Console, pairs: tuple[tuple[str, str], ...], *, indent: str) -> None:
-    """One pair on each line. If a word of a value is too long to stand beside its name, the value stands below the
-    name."""
+    """One pair on each line; the value below the name, if a word of it is too long to stand beside it."""
     names = [printable(name) for name, _value in pairs]
     width = max(map(cell_len, names), default=0)
     for name, (_name, value) in zip(names, pairs, strict=True):
@@ -181,8 +179,8 @@ def _print_fields(console: Console, pairs: tuple[tuple[str, str], ...], *, inden
 
 
 def _pieces(console: Console, text: str) -> Iterator[tuple[str, bool]]:
-    """The pieces of a text. A command that the terminal would fold gets a line of its own, so that it can be copied. So
-    does a command with a line break, because an indent would change it."""
+    """The pieces of a text. A command that the terminal would fold gets a line of its own, so that it can be copied,
+    and so does one with a line break, because an indent would change it."""
     text = bounded(text)
     pieces = list(in_pieces(text))
     is_short = len(text) <= console.width and not any(is_command and "\n" in piece for piece, is_command in pieces)
@@ -246,7 +244,7 @@ _WORD: Final = re.compile(r"\s*\S+\s*")
 def folded(console: Console, text: str, *, first: str = "", rest: str | None = None) -> Iterator[str]:
     """The text in lines, the first behind `first`, the others behind `rest` (blanks as wide as `first`).
 
-    A word that does not fit after `first` or `rest` stands at the beginning of a line.
+    A word that does not fit after these stands at the beginning of a line.
     """
     rest = " " * cell_len(first) if rest is None else rest
     for line in text.split("\n"):
@@ -271,11 +269,9 @@ def fits(console: Console, text: str, *, indent: int = 0) -> bool:
 
 
 def folded_command(command: str, width: int, *, indent: int = 2) -> list[str]:
-    """A command in lines of at most `width`. If there are several lines, each line except the last ends with the
-    shell's continuation character.
+    """A command in lines of at most `width`, with the shell's continuation character at their ends.
 
-    An option and its value stay on one line. A command that cannot be folded, for example because a name has a line
-    break, stays as it is.
+    An option and its value stay on one line. A command that cannot be folded (a name has a line break) stays as it is.
     """
     blanks = " " * indent
     if "\n" in command or indent + cell_len(command) <= width:

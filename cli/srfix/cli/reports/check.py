@@ -23,10 +23,6 @@ _MOST_IDS: Final = 20
 
 
 def check_blocks(topic_check: TopicCheck, *, details: bool) -> Iterator[Block]:
-    """The report.
-
-    :param details: True to show every id, and the log by partition.
-    """
     worst = min(
         (finding.severity for finding in topic_check.findings), key=lambda severity: severity.rank, default=None
     )

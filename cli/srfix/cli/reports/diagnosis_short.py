@@ -45,8 +45,8 @@ _MOST_REASONS: Final = 10
 def foreseen(session: ClusterSession, examination: Examination) -> InShort:
     """The short diagnosis, with the number of writes of its repair. Reads only.
 
-    If no repair can be planned, the writes are not counted here, and `srfix plan` says why. They are also not counted
-    if a plan would ask the registry for so many ids that it takes long.
+    The writes are not counted if no repair can be planned (`srfix plan` says why), or if a plan would ask for very many
+    ids.
     """
     also = repair_on_request(examination.diagnosis)
     ids = sum(len(finding.schema_ids) for finding in examination.diagnosis.findings if finding.repairable)
@@ -64,11 +64,8 @@ def foreseen(session: ClusterSession, examination: Examination) -> InShort:
 def diagnosis_in_short(
     diagnosis: Diagnosis, short: InShort, command_line: CommandLine, *, facts: Sequence[StoreFacts] | None = None
 ) -> Iterator[Block]:
-    """The blocks: each finding once, then the text about all of them.
-
-    :param facts: the facts behind the diagnosis, for a format that can fold: each finding then has its picture, and the
-        details are there, folded away. None for another format.
-    """
+    """The blocks: each finding once, then the text about all of them. With `facts`, each has its picture and its
+    details."""
     if not short.stores:
         yield Paragraph(nothing_found(diagnosis))
     kinds: dict[tuple[str, str], list[StoreInShort]] = {}

@@ -19,7 +19,6 @@ _MOST_NAMES: Final = 5
 
 
 def nothing_found(diagnosis: Diagnosis) -> str:
-    """The verdict if there are no findings."""
     if diagnosis.is_inconclusive:
         return "No problem found, but some checks could not run. So this does not mean that all is well."
     stores = f" {counted(len(diagnosis.examined), 'suspicious store')} examined." if diagnosis.examined else ""
@@ -50,7 +49,6 @@ def verdict_of(diagnosis: Diagnosis) -> Verdict:
 
 
 def tone_of(severity: Severity) -> Tone:
-    """The tone of a finding, which decides its colour."""
     match severity:
         case Severity.BROKEN | Severity.SILENT:
             return Tone.BAD
@@ -91,7 +89,6 @@ def repair_on_request(diagnosis: Diagnosis) -> list[str] | None:
 
 
 def advice_blocks(applications: Sequence[ApplicationAdvice]) -> Iterator[Block]:
-    """A part for each application that has advice."""
     for application_advice in applications:
         yield from titled_list(
             f"What to do: {application_advice.application}", application_advice.advice, is_numbered=True, is_apart=True
@@ -99,8 +96,7 @@ def advice_blocks(applications: Sequence[ApplicationAdvice]) -> Iterator[Block]:
 
 
 def secrets_to_add(command_line: CommandLine, *commands: str) -> Iterator[Block]:
-    """The secrets to add to the commands above, because srfix prints none. There is no block if no secret is
-    missing."""
+    """The secrets to add to the commands above, because srfix prints none; nothing if none is missing."""
     left_out = command_line.left_out(*commands)
     if left_out:
         yield Paragraph(f"{capitalized(left_out)}.", is_of_commands=True)

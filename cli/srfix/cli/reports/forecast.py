@@ -60,8 +60,7 @@ def _looked_at(forecast: Forecast) -> str:
 
 
 def forecast_blocks(forecast: Forecast) -> Iterator[Block]:
-    """The report: first the findings that will break something, then notes, stores and names, and the skipped
-    checks."""
+    """First the findings that will break something, then notes, stores and names, and the skipped checks."""
     serious = [finding for finding in forecast.foretold if finding.is_serious]
     notes = [finding for finding in forecast.foretold if not finding.is_serious]
     for finding in serious:

@@ -55,11 +55,8 @@ class Judged:
     def conclude(
         self, report: Report, output: OutputFormat, *, asides: Iterable[str] = (), lines: Iterable[str]
     ) -> ExitCode:
-        """Writes the report with the judgement, prints the other lines on standard error, and returns the exit code.
-
-        :param asides: lines that come before the lines about the baseline; left out if the command is quiet, as `lines`
-            are.
-        """
+        """Writes the report with the judgement, says the lines (`asides` before those about the baseline), gives the
+        exit code."""
         if self.writes_report(output):
             document, blocks = {**report.document, **self.document}, (*report.blocks, *self.blocks)
             write_report(replace(report, document=document, blocks=blocks), output)
@@ -81,10 +78,8 @@ def judge(
 ) -> Judged:
     """Compares the findings with the baseline, writes a baseline if the user wants one, and decides the exit code.
 
-    :param beside: other findings, which never make the command fail.
-    :param untold: findings that srfix cannot decide: they give exit code 2 where others would give 1.
-    :param is_asked: see `compare`.
-    :param is_partial: whether something was not looked at that could hide a finding.
+    `beside` are findings that never make the command fail, `untold` those that srfix cannot decide: 2 instead of 1. See
+    `compare` for `is_asked`. `is_partial` says that something was not looked at that could hide a finding.
     """
     failing, open_ = worst(findings), worst(untold)
     bad_enough = {

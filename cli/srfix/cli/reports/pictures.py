@@ -14,9 +14,7 @@ from srfix.serde.subjects.names import Subject, split_context, subject_for
 
 
 def picture_of(finding: Finding, facts: Iterable[StoreFacts]) -> Iterator[Picture]:
-    """The picture of a finding about ids, with the topic's ids as far as they were counted. None for a note and for a
-    left-over subject, because no reader asks such a subject.
-    """
+    """The picture of a finding about ids, with the topic's ids as far as counted; none if no reader asks the subject."""
     if finding.severity in (Severity.NOTE, Severity.LITTER) or not finding.schema_ids:
         return
     at_fault = {int(fault.schema_id): fault for fault in finding.schema_ids}

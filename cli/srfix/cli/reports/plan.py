@@ -41,13 +41,8 @@ _FEW_STEPS: Final = 12
 def plan_report(
     plan: Plan, *, path: Path | None, command_line: CommandLine, details: bool = False, folds: bool = False
 ) -> Report:
-    """The report of a plan.
-
-    :param path: the plan's file, for the commands at the end, as are the given options.
-    :param details: True to show every step, the state that it expects, the whole playbook and the schemas.
-    :param folds: True for a format that can fold: the details are then there, folded away, and each subject has its
-        picture.
-    """
+    """The report of a plan, with the commands for its file. With `folds` the details are there, folded away, and
+    pictures."""
     return Report(
         document=plan_document(plan),
         blocks=tuple(_blocks(plan, path, command_line, details=details, folds=folds)),

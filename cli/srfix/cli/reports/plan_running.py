@@ -46,18 +46,13 @@ def connection_of_plan(connection: Connection, plan: Plan) -> Connection:
 
 @dataclass(slots=True)
 class Running:
-    """The end of a run."""
-
     code: ExitCode = ExitCode.OK
 
 
 @contextmanager
 def running(journal_path: Path, *, says: str | None = None) -> Iterator[Running]:
-    """A run of apply or rollback. An error within it is shown as `main` would show it, but does not end the command.
-
-    :param says: what the journal says about an interrupted run, for the message that says how to go on; None for no
-        message.
-    """
+    """A run of apply or rollback. An error within it is shown as `main` shows it, but does not end the command. `says`
+    is what the journal says about an interrupted run, for the message that says how to go on."""
     run = Running()
     try:
         yield run
@@ -76,10 +71,7 @@ def running(journal_path: Path, *, says: str | None = None) -> Iterator[Running]
 
 
 def way_on(path: Path, journal_path: Path, code: ExitCode, *, again: tuple[str, ...] = ()) -> Iterator[Block]:
-    """How to undo a plan that was carried out. If the run stopped, also how to continue it.
-
-    :param again: options that a continued run needs.
-    """
+    """How to undo a plan that was carried out; if the run stopped, also how to continue it, with the options `again`."""
     command_line = given_options()
     if code is ExitCode.OK:
         yield Paragraph("To undo it:")
@@ -98,10 +90,9 @@ _LINES: Final = 20
 
 
 class StepsOnTheWay:
-    """The progress of `apply` and `rollback`. Even if the run is killed at any line, the output shows the subject at
-    which it was.
+    """The progress of `apply` and `rollback`: even if the run is killed, the output shows at which subject it was.
 
-    For a plan with very many steps it shows only twenty lines of progress; the journal has all steps.
+    For a plan with very many steps it shows only twenty lines; the journal has all steps.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -159,12 +150,7 @@ def steps_told(
     undone_before: Collection[int],
     stopped: bool,
 ) -> Iterator[StepTold]:
-    """Each step of the plan, with what this rollback did with it.
-
-    :param carried_out: the steps that the journal says were done.
-    :param undone_before: the steps that an earlier run of the rollback had handled.
-    :param stopped: True if the rollback stopped on its way.
-    """
+    """Each step of the plan, with what this rollback did with it, or an earlier run of it, as far as it came."""
     for action in reversed(plan.actions):
         outcome: RollbackOutcome
         match events.get(action.step):

@@ -30,11 +30,8 @@ def write_rows(
     stores: Iterable[StateStore],
     retention_ms: int | None = None,
 ) -> tuple[int, int]:
-    """Writes the rows. Returns the number of rows, and of those that could not be decoded.
-
-    :param stores: the stores of the rows. If one of them is damaged or may not be read, "no row" does not mean that
-        there is none.
-    """
+    """Writes the rows. Returns the number of rows, and of those that could not be decoded. If one of `stores` is
+    damaged or may not be read, "no row" does not mean that there is none."""
     from msgspec import UNSET
 
     from srfix.recovery.stores.rows import Retention, row_document
@@ -111,7 +108,6 @@ def _blocks(rows: list[DecodedRow], stores: list[StateStore], retention: Retenti
 
 
 def span(start_ms: int | None, end_ms: int | None) -> str:
-    """A span of time, with or without an end."""
     return time_of(start_ms) if end_ms is None else f"{time_of(start_ms)} to {time_of(end_ms)}"
 
 
@@ -188,5 +184,4 @@ _COLUMNS: Final = (
     _Column(name="key", cell=lambda decoded_row: part_shown(decoded_row.record.key, in_characters), is_always=True),
     _Column(name="value", cell=lambda decoded_row: part_shown(decoded_row.record.value, in_characters), is_always=True),
 )
-"""Everything in which two rows can differ has a column: rows of a join's window have numbers, rows of its list store
-have sides."""
+"""Everything in which two rows can differ has a column: a join's window has numbers, its list store has sides."""

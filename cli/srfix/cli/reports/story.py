@@ -33,8 +33,7 @@ _KEY = "u1"
 
 @dataclass(slots=True, kw_only=True)
 class Story:
-    """The incident on a broker and a registry that hold the damage, with a repair and its undo. `tell` can be called
-    only once."""
+    """The incident on a broker and a registry that hold the damage, with a repair and its undo; told only once."""
 
     broker: EmbeddedBroker
     registry: FixtureRegistry

@@ -106,7 +106,6 @@ def apply_to_topic(
     connection: Connection,
     output: OutputFormat,
 ) -> ExitCode:
-    """Carries a topic plan out, and reports it."""
     require_digest(plan.digest, expect_digest, where=path)
     question = f"Carry out {counted(len(plan.actions), 'step')} on {plan.bootstrap_servers}?"
     if not (yes or _is_wanted(plan, question, "srfix apply")):
@@ -148,10 +147,7 @@ def roll_back_topic(
     connection: Connection,
     output: OutputFormat,
 ) -> ExitCode:
-    """Undoes a topic plan, and reports it.
-
-    :param path: the path that the user named: the journal, or the plan beside it.
-    """
+    """Undoes a topic plan, and reports it. `path` is what the user named: the journal, or the plan beside it."""
     state = TOPIC_JOURNALS.read(journal_path)
     plan = state.plan
     require_digest(plan.digest, expect_digest, where=journal_path)
@@ -239,7 +235,6 @@ def _applied(
 
 
 def _remarks(report: StepReport) -> str:
-    """Remarks about differences from the plan."""
     parts = [
         f"{report.stood:,} were already there" if report.stood else "",
         f"{report.left:,} left as they are, because others have written them" if report.left else "",
@@ -250,11 +245,6 @@ def _remarks(report: StepReport) -> str:
 
 
 def topic_plan_report(plan: TopicPlan, path: Path, command_line: CommandLine) -> Report:
-    """What the plan writes, what to know before, and what to do before and after.
-
-    :param path: the plan's file.
-    """
-
     return Report(document=topic_plan_document(plan), blocks=tuple(_blocks(plan, path, command_line)))
 
 

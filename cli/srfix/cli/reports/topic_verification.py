@@ -71,7 +71,6 @@ class TopicVerificationDocument(VersionedDocument, tag="srfix.topic-verification
 def verify_topic(
     path: Path, *, expect_digest: str | None, connection: Connection, quiet: bool, output: OutputFormat
 ) -> ExitCode:
-    """Reads the topic of a plan or a journal again, and reports the result."""
     _refuse_others()
     plan, state, records_path = _load(path)
     require_digest(plan.digest, expect_digest, where=path)

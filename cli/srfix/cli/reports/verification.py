@@ -104,10 +104,8 @@ def _in_detail(events: Sequence[Event]) -> Iterator[Block]:
 
 
 def _part(title: str, events: Sequence[Event], kind: type[Event], *, most: int | None = None) -> Iterator[Block]:
-    """The events of a kind, subject by subject: a phantom subject's name is too long to stand in every line.
-
-    :param most: the number of events to show, divided among the subjects; the others are only counted.
-    """
+    """The events of a kind, subject by subject, because a phantom subject's name is long; of `most`, the others are
+    counted."""
     by_subject: dict[Subject, list[str]] = {}
     for event in events:
         if isinstance(event, kind):

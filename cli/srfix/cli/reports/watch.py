@@ -37,7 +37,6 @@ def is_news(event: Event) -> bool:
 
 
 def in_words(event: Event) -> str:
-    """One event as a line."""
     match event:
         case LookEnded(diagnosis=None):
             return "Looked for new versions and ids."

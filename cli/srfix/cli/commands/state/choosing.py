@@ -30,8 +30,6 @@ SHUT: Final = f"not permitted, {NotPermittedError.REMEDY}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotRead:
-    """What a command could not read."""
-
     lines: tuple[str, ...]
     is_damaged: bool
     is_unseen: bool
@@ -39,7 +37,6 @@ class NotRead:
     reported, and the help says that they are not on disk."""
 
     def code(self, *, is_wrong: bool = False) -> ExitCode:
-        """The exit code. The argument says whether the command found something wrong."""
         if is_wrong or self.is_damaged:
             return ExitCode.FINDINGS
         return ExitCode.REFUSED if self.is_unseen else ExitCode.OK
@@ -55,9 +52,8 @@ def not_read(
     *,
     applications: Iterable[ApplicationState] = (),
 ) -> NotRead:
-    """What a command could not read of its stores. If other objects than `owned_stores` have read the parts, they are
-    passed in. If srfix saw no store of an application that the user named, the application counts, too.
-    """
+    """What a command could not read of its stores (`stores`: of other objects than `owned_stores`) and of named
+    applications."""
     pairs = list(owned_stores)
     parts = [store for _application, store in pairs] if stores is None else list(stores)
     all_applications = {
@@ -103,7 +99,6 @@ def shut_folders_of(application: ApplicationState) -> Iterator[str]:
 
 
 def shut_places(application: ApplicationState) -> Iterator[str]:
-    """A line for each application folder that this user may not read."""
     for path in shut_folders_of(application):
         yield f"{path}: {SHUT}. It may hold rows of the store."
 
@@ -126,7 +121,6 @@ def read_so_far(count: int, store: StateStore) -> str:
 
 
 def damage_lines(stores: Iterable[StateStore]) -> Iterator[str]:
-    """Lines about damaged stores, and how to repair them."""
     can_be_mended = False
     for store in stores:
         for damage in store.damage:
@@ -157,7 +151,6 @@ class StoreChoice:
     task: str | None
 
     def applications(self, directory: str) -> tuple[ApplicationState, ...]:
-        """The chosen applications in the directory."""
         from srfix.recovery.state.directory_reader import read_state_directory, shut_folders
 
         states = read_state_directory(Path(directory))
@@ -196,7 +189,6 @@ class StoreChoice:
                 yield application, store
 
     def one_store(self, directory: str) -> list[tuple[ApplicationState, StateStore]]:
-        """The parts of the one store that the user chose."""
         pairs = list(self.stores(directory))
         names = sorted({store.name for _application, store in pairs})
         owners = sorted({application.application for application, _store in pairs})

@@ -193,7 +193,6 @@ def _blocks(done: Sequence[Comparison]) -> Iterator[Block]:
 
 
 def _key(form: StoreFormat, key: bytes) -> str:
-    """The key, with its window if it has one."""
     from srfix.recovery.stores.differences import in_window
 
     key, window = in_window(form, key)

@@ -30,8 +30,6 @@ _FORMATS: Final = (_BY_SCHEMA, *(format_.value for format_ in Format))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowReading:
-    """What the options say about keys and values."""
-
     key_format: str | None
     value_format: str | None
     key_columns: str | None
@@ -51,9 +49,7 @@ class RowReading:
         store: str,
         on_second: Callable[[SecondAnswered], None] | None = None,
     ) -> Iterator[RecordDecoder]:
-        """The decoder for keys and values with a format; the others stay bytes. If a second subject answered,
-        `on_second` is told; without it, a line on standard error says so.
-        """
+        """The decoder for keys and values with a format; the others stay bytes."""
         from srfix.cli.options.decoding import NoRegistry
         from srfix.serde.subjects.names import Role
 

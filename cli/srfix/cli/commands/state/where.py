@@ -56,7 +56,6 @@ class KeyLook:
     hosts: list[KeyHost] = field(default_factory=list)
     reads: list[RowRead] = field(default_factory=list)
     not_looked_at: list[str] = field(default_factory=list)
-    """What srfix did not look at, and why."""
 
     def find_hosts(self, cluster: Cluster | None, group: str, ksqldb: KsqldbServers) -> None:
         """Asks the application's group and ksqlDB for the hosts, if the user named them."""
@@ -123,7 +122,6 @@ class KeyLook:
                 self.not_looked_at.append(f"the newest record of {self.topic}: none of its last {count} has the key")
 
     def ask(self, connection: Connection, stack: ExitStack) -> None:
-        """Asks the registry for the schema ids of the row and of the topic's record."""
         from srfix.recovery.stores.whereabouts import asked_subjects, read_key, record_ids
 
         rows = [
@@ -145,9 +143,8 @@ class KeyLook:
             self.reads += read_key(registry, row, ids, subjects, is_in_topic=is_in_topic)
 
     def fate(self, host: KeyHost) -> str:
-        """Whether a host would fail to read the key. This is judged by the topic's record, which a restore would put
-        there."""
-        from srfix.recovery.stores.whereabouts import HostRole
+        """Whether a host would fail to read the key: judged by the topic's record, which a restore would put there."""
+        from srfix.recovery.stores.placing import HostRole
 
         of_topic = [read for read in self.reads if read.is_in_topic]
         if not of_topic:

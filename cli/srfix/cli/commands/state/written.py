@@ -96,10 +96,8 @@ class ValuesAnew:
         source: str | None,
         on_second: Callable[[SecondAnswered], None] | None = None,
     ) -> Reserialiser | None:
-        """The object that rewrites values; None if they stay as they are. `topic` is None if srfix does not know the
-        values' topic. If a second subject answered, `on_second` is told; without it, a line on standard error says so.
-        """
-        from srfix.recovery.stores.rebuild.change import Reserialiser
+        """The object that rewrites values; None if they stay as they are. `source` is their topic, if srfix knows it."""
+        from srfix.recovery.stores.rebuild.reserialise import Reserialiser
         from srfix.serde.subjects.names import Subject
 
         if self.subject is None:
@@ -202,7 +200,6 @@ values_options = handing_over(
 def show_written(
     command: Literal["rebuild", "migrate"], target: Path, streams: str, report: Json, output: OutputFormat
 ) -> None:
-    """Writes the report of a complete directory, from the file in that directory."""
     from msgspec import convert
 
     from srfix.recovery.stores.rebuild.report import StateWritten

@@ -35,11 +35,10 @@ _DOCUMENT: Final = re.compile(r"srfix\.([a-z-]+)/\d+")
 
 
 def render(report: Report, stream: TextIO) -> None:
-    """Writes the page.
+    """Writes the verdict, then warnings and commands, then the blocks.
 
-    The verdict is the first heading. Then come warnings and commands, then the blocks. The page names its time, its
-    subject and srfix's version. It is pure ASCII, so that it survives every pipe and mail. The style sheet must be
-    ASCII, too, because it cannot have references.
+    The page names its time, its subject and srfix's version. It is pure ASCII, so that it survives every pipe and mail.
+    The style sheet must be ASCII, too, because it cannot have references.
     """
     css = _css()
     verdict = report.headline or Verdict(text=_kind(report.document), tone=Tone.PLAIN)
@@ -131,7 +130,6 @@ def _sha256(text: str) -> str:
 
 
 def _kind(document: Mapping[str, Json]) -> str:
-    """The kind of report: the name of its document."""
     match = _DOCUMENT.fullmatch(str(document.get("schema", "")))
     return match[1] if match is not None else "report"
 
@@ -175,7 +173,7 @@ class Part:
 def arranged(report: Report) -> tuple[list[Block], list[Part]]:
     """The commands and warnings, which stand next to the verdict, and the rest in parts.
 
-    In a report without a verdict, the commands stay where they are, because they may belong to the text before them.
+    Without a verdict the commands stay where they are, because they may belong to the text before them.
     """
     if report.verdict is None:
         return [], _parts(report.rest)
@@ -189,10 +187,7 @@ def kind_of(block: Block) -> str:
 
 
 def flow(blocks: Iterable[Block], above: int) -> Iterator[tuple[int, Block]]:
-    """The blocks, each with its HTML heading level. No level is skipped.
-
-    :param above: the level of the heading that they stand under.
-    """
+    """The blocks, each with its HTML heading level, below the heading of level `above`. No level is skipped."""
     has_first = False
     for block in blocks:
         if isinstance(block, Heading):
@@ -227,8 +222,7 @@ def _leads(block: Block) -> bool:
 
 
 def _parts(blocks: Iterable[Block]) -> list[Part]:
-    """A part for each first-level heading, and for each second-level heading that has no first-level heading above
-    it."""
+    """A part for each first-level heading, and for each second-level heading with no first-level heading above it."""
     parts = [Part(title=None)]
     is_under_first = False
     for block in blocks:
