@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Protocol, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TextIO, TypeAlias, TypeVar
 
 from srfix.cli.exit_codes import ExitCode
 from srfix.recovery.ids_in_words import enumerated
@@ -128,6 +128,18 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     """The cells: each row has one for each heading."""
     title: str | None = None
+
+
+_Row = TypeVar("_Row")
+
+
+def table_of(
+    things: Iterable[_Row], columns: Mapping[str, Callable[[_Row], object]], *, title: str | None = None
+) -> Table:
+    """A table with a row for each thing, and for each heading what gives its cells; None is shown as a dash."""
+    cells = ([cell(thing) for cell in columns.values()] for thing in things)
+    rows = tuple(tuple("-" if cell is None else str(cell) for cell in row) for row in cells)
+    return Table(tuple(columns), rows, title=title)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
-from srfix.cli.output.interface import Block, FieldList, Heading, Paragraph, Table, Tone, titled_list
+from srfix.cli.output.interface import Block, FieldList, Heading, Paragraph, Table, Tone, table_of, titled_list
 from srfix.cli.reports.diagnosis_words import skipped_lines, tone_of
-from srfix.recovery.facts.topics import AskedId, RoleAnswer, Standing, Strategy, TopicAnswers, TopicReader, Trouble
+from srfix.recovery.census.interface import PartitionCensus
+from srfix.recovery.facts.lives import Standing
+from srfix.recovery.facts.topics import AskedId, RoleAnswer, Strategy, TopicAnswers, TopicReader, Trouble
 from srfix.recovery.ids_in_words import counted, listed
 from srfix.recovery.topic_check.examine import TopicCheck
 from srfix.serde.subjects.names import Role
@@ -40,17 +42,7 @@ def check_blocks(topic_check: TopicCheck, *, details: bool) -> Iterator[Block]:
     for answer in topic_check.answers.roles:
         yield from _ids(topic_check.answers, answer, details=details)
     if details:
-        yield Table(
-            (
-                "partition",
-                "start",
-                "end",
-                "records",
-                *(("committed", "not read yet") if topic_check.answers.positions else ()),
-            ),
-            tuple(_log(topic_check.answers)),
-            title="The log",
-        )
+        yield _log(topic_check.answers)
     yield from titled_list("Not looked at", skipped_lines(topic_check.skipped))
 
 
@@ -97,18 +89,15 @@ def _ids(answers: TopicAnswers, answer: RoleAnswer, *, details: bool) -> Iterato
         answer.ids, key=lambda asked_id: (asked_id.reads is not False, not asked_id.standing.is_met, asked_id.schema_id)
     )
     shown = ranked if details or len(ranked) <= _MOST_IDS else ranked[:_MOST_IDS]
-    yield Table(
-        ("schema id", "records", "which", "subject", "the reader"),
-        tuple(
-            (
-                f"{asked_id.schema_id}{' (by GUID)' if asked_id.guids else ''}",
-                f"{asked_id.fault.records:,}",
-                _STANDING[asked_id.standing],
-                asked_id.subject or "-",
-                _outcome(asked_id, answers.question.read.reader),
-            )
-            for asked_id in shown
-        ),
+    yield table_of(
+        shown,
+        {
+            "schema id": lambda asked_id: f"{asked_id.schema_id}{' (by GUID)' if asked_id.guids else ''}",
+            "records": lambda asked_id: f"{asked_id.fault.records:,}",
+            "which": lambda asked_id: _STANDING[asked_id.standing],
+            "subject": lambda asked_id: asked_id.subject or "-",
+            "the reader": lambda asked_id: _outcome(asked_id, answers.question.read.reader),
+        },
         title=title,
     )
     if len(shown) < len(ranked):
@@ -137,16 +126,15 @@ def _counts(answer: RoleAnswer) -> Iterator[str]:
         yield f"unknown GUID {listed(answer.unknown_guids)}"
 
 
-def _log(answers: TopicAnswers) -> Iterator[tuple[str, ...]]:
-    for partition in answers.census.partitions:
-        row = (
-            str(partition.partition),
-            str(partition.start_offset),
-            str(partition.end_offset),
-            f"{partition.records:,}",
-        )
-        if answers.positions is None:
-            yield row
-        else:
-            committed = answers.positions.committed.get(partition.partition)
-            yield (*row, "-" if committed is None else str(committed), f"{answers.positions.left(partition):,}")
+def _log(answers: TopicAnswers) -> Table:
+    positions = answers.positions
+    columns: dict[str, Callable[[PartitionCensus], object]] = {
+        "partition": lambda partition: partition.partition,
+        "start": lambda partition: partition.start_offset,
+        "end": lambda partition: partition.end_offset,
+        "records": lambda partition: f"{partition.records:,}",
+    }
+    if positions is not None:
+        columns["committed"] = lambda partition: positions.committed.get(partition.partition)
+        columns["not read yet"] = lambda partition: f"{positions.left(partition):,}"
+    return table_of(answers.census.partitions, columns, title="The log")

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from srfix.cli.output.interface import Block, Commands, FieldList, Heading, ItemList, Paragraph, Table, titled_list
+from srfix.cli.output.interface import (
+    Block,
+    Commands,
+    FieldList,
+    Heading,
+    ItemList,
+    Paragraph,
+    table_of,
+    titled_list,
+)
 from srfix.cli.reports.diagnosis_words import (
     advice_blocks,
     ignored_line,
@@ -21,7 +30,7 @@ from srfix.cli.reports.pictures import picture_of
 from srfix.recovery.checks.table import BY_CODE
 from srfix.recovery.commands import CommandLine
 from srfix.recovery.facts.stores import StoreFacts
-from srfix.recovery.findings import Considered, Diagnosis, Evidence, Finding, IdAtFault, Severity
+from srfix.recovery.findings import Considered, Diagnosis, Evidence, Finding, Severity
 from srfix.recovery.ids_in_words import counted, enumerated
 
 MOST_SOURCES: Final = 5
@@ -82,7 +91,11 @@ def finding_in_detail(finding: Finding, facts: Sequence[StoreFacts] = ()) -> Ite
             ("subject", finding.subject),
             ("schema ids there", registered),
             *((("restores from", source),) if BY_CODE[finding.code].find_of_application is None else ()),
-            *_other_splits(finding),
+            *(
+                (("name also fits", f"{splits} (application/store)"),)
+                if (splits := ", ".join(finding.other_splits))
+                else ()
+            ),
         )
     )
     if facts:
@@ -91,9 +104,15 @@ def finding_in_detail(finding: Finding, facts: Sequence[StoreFacts] = ()) -> Ite
         # A note stands beside a finding with the same numbers, or has nothing to count.
         if any(fault.partitions for fault in finding.schema_ids):
             is_partial = any(fault.is_partial for fault in finding.schema_ids)
-            yield Table(
-                ("schema id", "partition", "live keys", "not yet committed", "offsets"),
-                tuple(row for fault in finding.schema_ids for row in _places(fault)),
+            yield table_of(
+                ((fault, place) for fault in finding.schema_ids for place in fault.partitions),
+                {
+                    "schema id": lambda row: row[0].schema_id,
+                    "partition": lambda row: row[1].partition,
+                    "live keys": lambda row: row[1].live_keys,
+                    "not yet committed": lambda row: row[1].pending_keys,
+                    "offsets": lambda row: f"{row[1].first_offset} to {row[1].last_offset}",
+                },
                 title=BY_CODE[finding.code].partial if is_partial else None,
             )
         yield from titled_list("Evidence", _evidence(finding))
@@ -107,11 +126,6 @@ def finding_in_detail(finding: Finding, facts: Sequence[StoreFacts] = ()) -> Ite
     for note in finding.notes:
         yield Heading(f"About the repair ({note.code})", level=2)
         yield Paragraph(f"{note.explanation} {note.next}")
-
-
-def _other_splits(finding: Finding) -> Iterator[tuple[str, str]]:
-    if finding.other_splits:
-        yield "name also fits", f"{', '.join(finding.other_splits)} (application/store)"
 
 
 def _evidence(finding: Finding) -> Iterator[str]:
@@ -167,16 +181,3 @@ def for_and_against(candidate: Considered, *, several: bool = False) -> str:
     pro = "; ".join(piece.detail for piece in pieces if not piece.against) or "nothing"
     con = "; ".join(piece.detail for piece in pieces if piece.against) or "nothing"
     return f"For it: {pro}. Against it: {con}"
-
-
-def _places(fault: IdAtFault) -> list[tuple[str, ...]]:
-    return [
-        (
-            str(fault.schema_id),
-            str(place.partition),
-            "-" if place.live_keys is None else str(place.live_keys),
-            str(place.pending_keys),
-            f"{place.first_offset} to {place.last_offset}",
-        )
-        for place in fault.partitions
-    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from srfix.cli.output.interface import Block, Commands, FieldList, Folded, Heading, ItemList, Paragraph, Table
+from srfix.cli.output.interface import Block, Commands, FieldList, Folded, Heading, ItemList, Paragraph, table_of
 from srfix.cli.reports.diagnosis_details import MOST_SOURCES, finding_in_detail, for_and_against
 from srfix.cli.reports.diagnosis_words import (
     ignored_line,
@@ -158,18 +158,15 @@ def _explained(title: str) -> str:
 def _ids(store: StoreInShort) -> Iterator[Block]:
     """The missing ids: the records that carry them, and the subjects under which a reader finds them."""
     if store.ids:
-        yield Table(
-            ("id", "live keys", "partitions", "under the source", "under this subject"),
-            tuple(
-                (
-                    str(id_standing.fault.schema_id),
-                    keys_in_short(id_standing.fault),
-                    ranges(place.partition for place in id_standing.fault.partitions) or "-",
-                    _HELD[id_standing.under_source],
-                    _HELD[id_standing.under_phantom],
-                )
-                for id_standing in store.ids
-            ),
+        yield table_of(
+            store.ids,
+            {
+                "id": lambda id_standing: id_standing.fault.schema_id,
+                "live keys": lambda id_standing: keys_in_short(id_standing.fault),
+                "partitions": lambda id_standing: ranges(p.partition for p in id_standing.fault.partitions) or "-",
+                "under the source": lambda id_standing: _HELD[id_standing.under_source],
+                "under this subject": lambda id_standing: _HELD[id_standing.under_phantom],
+            },
         )
 
 

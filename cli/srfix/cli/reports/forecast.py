@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from srfix.cli.output.interface import Block, FieldList, Heading, ItemList, Paragraph, Table, Tone, Verdict, titled_list
+from srfix.cli.output.interface import (
+    Block,
+    FieldList,
+    Heading,
+    ItemList,
+    Paragraph,
+    Table,
+    Tone,
+    Verdict,
+    table_of,
+    titled_list,
+)
 from srfix.cli.reports.diagnosis_words import tone_of
 from srfix.recovery.forecasts import Certainty, Foretold
 from srfix.recovery.guard.models import Forecast, StoreKind
 from srfix.recovery.ids_in_words import counted, enumerated
 
-_NOTHING = "-"
 _MEANS: Final = {
     Certainty.CERTAIN: "this follows from the input, and from what srfix saw.",
     Certainty.POSSIBLE: (
@@ -121,17 +131,14 @@ def _tables(forecast: Forecast) -> Iterator[Block]:
         str(store_forecast.store) for store_forecast in of_topics
     }
     if of_topics:
-        yield Table(
-            ("store", "Kafka Streams", "restores from", "name that the serdes get"),
-            tuple(
-                (
-                    str(store_forecast.store),
-                    _text(store_forecast.version),
-                    " or ".join(wiring.value for wiring in store_forecast.wirings),
-                    " or ".join(store_forecast.handed),
-                )
-                for store_forecast in of_topics
-            ),
+        yield table_of(
+            of_topics,
+            {
+                "store": lambda store_forecast: store_forecast.store,
+                "Kafka Streams": lambda store_forecast: store_forecast.version,
+                "restores from": lambda store_forecast: " or ".join(w.value for w in store_forecast.wirings),
+                "name that the serdes get": lambda store_forecast: " or ".join(store_forecast.handed),
+            },
             title="Stores that may restore from a source topic",
         )
     if other_stores:
@@ -146,14 +153,10 @@ def _tables(forecast: Forecast) -> Iterator[Block]:
         if subject_forecast.certainty is not Certainty.EXCLUDED and name not in other_stores:
             rows.setdefault(
                 (subject_forecast.subject, subject_forecast.certainty.value, subject_forecast.why), []
-            ).append(_text(subject_forecast.version))
+            ).append("-" if subject_forecast.version is None else str(subject_forecast.version))
     if rows:
         yield Table(
             ("subject", "Kafka Streams", "happens", "what it is"),
             tuple((subject, ", ".join(versions), how, why) for (subject, how, why), versions in rows.items()),
             title="Subjects without a topic, after the stores have written records",
         )
-
-
-def _text(value: object) -> str:
-    return _NOTHING if value is None else str(value)

@@ -20,8 +20,8 @@ from srfix.cli.output.interface import (
     OutputFormat,
     Paragraph,
     Report,
-    Table,
     Tone,
+    table_of,
 )
 from srfix.cli.output.speaking import confirm, say_on_the_way, write_report
 from srfix.cli.reports.plan_running import cluster_of_plan, running, way_on
@@ -261,20 +261,19 @@ def _blocks(plan: TopicPlan, path: Path, command_line: CommandLine) -> Iterator[
         case ExpireKeys():
             yield Heading(f"Plan: delete {plan.rows:,} keys of {work.topic}")
             yield FieldList(tuple((f"sample {number}", text) for number, text in enumerate(work.samples, start=1)))
-    columns = ("partition", "records", "bytes", "oldest", "newest", "read from", "up to")
-    rows = tuple(
-        (
-            str(partition_rows.partition),
-            f"{partition_rows.rows:,}",
-            f"{partition_rows.bytes_:,}",
-            _time(partition_rows.oldest_ms),
-            _time(partition_rows.newest_ms),
-            str(partition_rows.start_offset),
-            str(partition_rows.end_offset),
-        )
-        for partition_rows in work.partitions
+    yield table_of(
+        work.partitions,
+        {
+            "partition": lambda partition_rows: partition_rows.partition,
+            "records": lambda partition_rows: f"{partition_rows.rows:,}",
+            "bytes": lambda partition_rows: f"{partition_rows.bytes_:,}",
+            "oldest": lambda partition_rows: _time(partition_rows.oldest_ms),
+            "newest": lambda partition_rows: _time(partition_rows.newest_ms),
+            "read from": lambda partition_rows: partition_rows.start_offset,
+            "up to": lambda partition_rows: partition_rows.end_offset,
+        },
+        title="What is written, by partition",
     )
-    yield Table(columns, rows, title="What is written, by partition")
     yield Heading("Steps", level=2)
     yield ItemList(tuple(describe(plan, step) for step in plan.actions), is_numbered=True)
     yield Heading("Before you apply the plan", level=2)

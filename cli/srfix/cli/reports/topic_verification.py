@@ -13,7 +13,7 @@ from msgspec import field
 
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection
-from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Report, Table, Tone
+from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Report, Tone, table_of
 from srfix.cli.output.speaking import conclude
 from srfix.cli.reports.plan_running import cluster_of_plan
 from srfix.cli.session import open_cluster
@@ -130,11 +130,16 @@ def _blocks(plan: TopicPlan, checks: Sequence[TopicCheck]) -> Iterator[Block]:
     whole = tuple(f"{check.what} ({_WORDS[check.outcome]})" for check in checks if check.partition is None)
     if whole:
         yield ItemList(whole)
-    rows = tuple(
-        (str(check.partition), _WORDS[check.outcome], check.what) for check in checks if check.partition is not None
-    )
-    if rows:
-        yield Table(("partition", "outcome", "what"), rows)
+    of_partitions = [check for check in checks if check.partition is not None]
+    if of_partitions:
+        yield table_of(
+            of_partitions,
+            {
+                "partition": lambda check: check.partition,
+                "outcome": lambda check: _WORDS[check.outcome],
+                "what": lambda check: check.what,
+            },
+        )
 
 
 def _refuse_others() -> None:

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import field
 
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.output.interface import TONES, Block, Folded, Heading, ItemList, Paragraph, Table
+from srfix.cli.output.interface import TONES, Block, Folded, Heading, ItemList, Paragraph, Table, table_of
 from srfix.cli.version import version
 from srfix.recovery.diagnosis.document import Advice
 from srfix.recovery.documents import Count, Id, Part, Sha256, VersionedDocument
@@ -36,7 +36,12 @@ def verification_blocks(events: Sequence[Event], *, details: bool, folds: bool) 
         )
         return
     yield Heading(verification_verdict(events), tone=TONES[verification_code(events)])
-    yield from _in_detail(events) if details else _in_short(events)
+    if details:
+        yield from _part("Problems", events, Problem)
+        yield from _part("Not looked at", events, NotLookedAt)
+        yield from _part("Confirmed", events, Confirmed)
+    else:
+        yield from _in_short(events)
     if folds:
         yield from _by_id(events)
 
@@ -97,12 +102,6 @@ def _in_short(events: Sequence[Event]) -> Iterator[Block]:
         )
 
 
-def _in_detail(events: Sequence[Event]) -> Iterator[Block]:
-    yield from _part("Problems", events, Problem)
-    yield from _part("Not looked at", events, NotLookedAt)
-    yield from _part("Confirmed", events, Confirmed)
-
-
 def _part(title: str, events: Sequence[Event], kind: type[Event], *, most: int | None = None) -> Iterator[Block]:
     """The events of a kind, subject by subject, because a phantom subject's name is long; of `most`, the others are
     counted."""
@@ -122,7 +121,7 @@ def _part(title: str, events: Sequence[Event], kind: type[Event], *, most: int |
 
 def _by_id(events: Sequence[Event]) -> Iterator[Block]:
     """The result for each id, subject by subject; problems stand first."""
-    tables: list[Block] = []
+    tables: list[Table] = []
     for subject_tally in tally(events):
         subject_events = [
             event for event in events if event.subject == subject_tally.subject and not isinstance(event, NotLookedAt)
@@ -130,19 +129,19 @@ def _by_id(events: Sequence[Event]) -> Iterator[Block]:
         subject_events.sort(
             key=lambda event: (isinstance(event, Confirmed), event.schema_id is None, event.schema_id or 0)
         )
-        rows = tuple(
-            (
-                "-" if event.schema_id is None else str(event.schema_id),
-                "holds" if isinstance(event, Confirmed) else "does not hold",
-                f"{event.rows:,}" if event.rows else "-",
-                event.what,
-            )
-            for event in subject_events
-        )
         tables.append(
-            Table(("schema id", "outcome", "rows read", "what"), rows, title=f"Subject {subject_tally.subject}")
+            table_of(
+                subject_events,
+                {
+                    "schema id": lambda event: event.schema_id,
+                    "outcome": lambda event: "holds" if isinstance(event, Confirmed) else "does not hold",
+                    "rows read": lambda event: f"{event.rows:,}" if event.rows else None,
+                    "what": lambda event: event.what,
+                },
+                title=f"Subject {subject_tally.subject}",
+            )
         )
-    is_short = sum(len(table.rows) for table in tables if isinstance(table, Table)) <= _FEW_OUTCOMES
+    is_short = sum(len(table.rows) for table in tables) <= _FEW_OUTCOMES
     yield Folded("The result for each id", tuple(tables), is_open=is_short)
 
 
