@@ -13,7 +13,6 @@ class CommandEntry:
     """`module:attribute` of the click command."""
     summary: str
     commands: Mapping[str, CommandEntry] = field(default_factory=dict)
-    """For a group: its commands, by name."""
 
 
 def _entry(place: str, summary: str, commands: Mapping[str, CommandEntry] | None = None) -> CommandEntry:

@@ -44,11 +44,8 @@ class ClusterSession:
     selection: Selection
     hurry: Hurry
     decode_values: bool = False
-    """True to decode every row that a restore loads."""
     whole_changelogs: bool = False
-    """True to count every changelog topic that exists."""
     quiet: bool = False
-    """True to print no progress."""
     cluster: str | None = None
     """The address of the cluster, in a form that may be shown."""
     unsaid: list[str] = field(default_factory=list)
@@ -56,12 +53,10 @@ class ClusterSession:
 
     @property
     def where(self) -> tuple[tuple[str, str | None], ...]:
-        """The cluster and the registry for the title of a report, without secrets."""
         return (("cluster", self.cluster), ("registry", self.survey.registry.url))
 
     @property
     def check_context(self) -> CheckContext:
-        """What the user said about the reader and its Kafka Streams version, and the options to repeat in commands."""
         streams_version = self.selection.streams_version
         version = None if streams_version is None else StreamsVersion.parse(streams_version)
         return CheckContext(
@@ -163,7 +158,6 @@ def open_session(
 def open_cluster(
     connection: Connection, choice: CensusEngineChoice | None = None, *, quiet: bool = False
 ) -> Iterator[tuple[Cluster, LocalCensus | ProcessCensus | OnSpark]]:
-    """Opens the cluster's client and the engine that counts topics, with the same time limit for both."""
     kafka = connection.kafka_config()
     timeout_s = patience_s(kafka)
     with ExitStack() as stack:

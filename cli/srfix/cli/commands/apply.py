@@ -223,7 +223,6 @@ def _outcome(plan: Plan, done: Sequence[int], code: ExitCode, *, is_news: bool) 
 
 
 def _left(plan: Plan, left: tuple[int, ...], path: Path, command_line: CommandLine) -> Iterator[Block]:
-    """The number of steps that --only left out, and the command that carries them out."""
     if left:
         whole = replace(
             command_line, options=tuple(option for option in command_line.options if option.name != "--only")

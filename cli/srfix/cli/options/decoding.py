@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodeOptions:
     roles: tuple[Role, ...]
-    """The halves to decode."""
     format: Format | None
     """Their format; None to use the schema's format."""
     columns: Columns | None
@@ -36,7 +35,6 @@ class DecodeOptions:
     case_rule: CaseRule = CaseRule.UNIQUE
     times: Times = "datetimes"
     delimiter: str | None = None
-    """The separator between the fields of DELIMITED; None for a comma."""
     window: WindowKind | None = None
     schema: str | None = None
     """The writer schema, if srfix must not ask a registry."""

@@ -28,7 +28,6 @@ class KsqldbServers:
     ksqldb_user: str | None = field(default=None, repr=False)
     """USER:PASSWORD. PASSWORD, or the whole value, may be `env:NAME` or `file:PATH`."""
     ksqldb_config: tuple[str, ...] = ()
-    """Settings of the client, each `key=value`."""
 
     def clients(self) -> Iterator[KsqldbClient]:
         for url in self.ksqldb:

@@ -124,14 +124,10 @@ class InternalSchemaChoice:
     """The options that choose one of the engine's internal schemas for some columns."""
 
     full_name: str | None
-    """The record's name with its namespace; None for the name that ksqlDB uses."""
     source_name: str | None
-    """For a key: the stream or table, after which the key's record is named."""
     generation: Generation
     written_by: WrittenBy
-    """Whether CREATE or the serializer makes the schema."""
     nullable_representation: NullableRepresentation | None = None
-    """Protobuf: how a null differs from a default value."""
 
     def message_name(self, format_: Format) -> str | None:
         """For rows under a schema that exists: Protobuf's message. Refuses options that choose what the schema already

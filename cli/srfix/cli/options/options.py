@@ -31,13 +31,11 @@ class Selection:
     application: str | None
     """The application.id; None for all."""
     store: str | None
-    """The store; None for all."""
     sources: Mapping[str, Topic]
     """For each store the topic that it restores from, if the user named it."""
     reader: str
     """One of `READERS`; for `srfix plan`, one of `TOPIC_READERS`."""
     streams_version: str | None
-    """The Kafka Streams version, such as 2.6.3; None if not given."""
     isolation: Isolation | None = None
     """How restores read; None to conclude it from the applications' transactional ids."""
     gone: tuple[str, ...] = ()

@@ -23,7 +23,6 @@ ONE_SUBJECT: Final = "one-subject"
 DUAL_SUBJECT: Final = "dual-subject"
 """With a fall-back."""
 POLICIES: Final = (BY_ID, ONE_SUBJECT, DUAL_SUBJECT)
-"""The values of `--resolve`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

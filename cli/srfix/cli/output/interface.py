@@ -43,15 +43,12 @@ class Tone(Enum):
     """The meaning of a line for its reader. A terminal and a page show each tone in its own colour."""
 
     GOOD = "good"
-    """Everything is right, and everything was looked at."""
     BAD = "bad"
-    """Something must be done."""
     LATER = "later"
     """Something must be done before a restore or an upgrade."""
     UNSURE = "unsure"
     """Nothing is known to be wrong, but not everything was looked at."""
     NOTE = "note"
-    """Nothing must be done."""
     PLAIN = "plain"
     """Plain information without a judgement."""
 
@@ -70,7 +67,6 @@ class Heading:
     """The title of what follows."""
 
     text: str
-    """One line."""
     level: int = 1
     """1 for a report's heading, 2 for a part's heading."""
     is_apart: bool = False
@@ -81,7 +77,6 @@ class Heading:
 @dataclass(frozen=True, slots=True)
 class Paragraph:
     text: str
-    """One text without line breaks."""
     is_warning: bool = False
     """True for a warning: what the reader must not do, or must not miss."""
     is_of_commands: bool = False
@@ -115,7 +110,6 @@ class Changes:
     """A diff of a repair's writes, line by line."""
 
     title: str
-    """The subject or thing that changes."""
     lines: tuple[tuple[str, str], ...]
     """Each with its mark: `+` for what is added, `~` for what is changed, `-` for what is removed."""
 
@@ -126,7 +120,6 @@ class Table:
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    """The cells: each row has one for each heading."""
     title: str | None = None
 
 
@@ -184,9 +177,7 @@ class Picture:
     kept: tuple[int, ...]
     """The missing ids that no record carries but rows on disk may carry, ascending."""
     held: tuple[int, ...]
-    """The ids that the subject holds, ascending."""
     lacking: tuple[int, ...]
-    """The ids that the subject lacks, ascending."""
 
     @property
     def in_words(self) -> str:
@@ -215,10 +206,8 @@ class Folded:
     """Blocks that most readers skip. A format that can fold shows the title, and shows the blocks on request."""
 
     title: str
-    """One line about its content."""
     blocks: tuple[Block, ...]
     is_open: bool = False
-    """True to show it unfolded at first."""
 
 
 Block: TypeAlias = Heading | Paragraph | ItemList | FieldList | Commands | Changes | Table | Bars | Picture | Folded
@@ -257,7 +246,6 @@ class Report:
     document: Mapping[str, Json]
     """The document for `--output json`. Its key `schema` names the kind of document."""
     blocks: tuple[Block, ...]
-    """The blocks for a person, in this order."""
     verdict: Verdict | None = None
     """The result; None if the blocks begin with a heading that says it. With one, a page puts the commands next to it.
     """
@@ -289,7 +277,6 @@ class Renderer(Protocol):
 
 
 _NAMES: Final = frozenset({"subject", "topic", "application", "store", "registry", "journal"})
-"""Keys of documents whose values are names."""
 _WHOLE: Final = r"""(?<![^\s("'/])(?:{})(?=[.,;:!?)"']*(?:[\s/]|$))"""
 """A name that is not part of a longer word."""
 _MOST_NAMES: Final = 2_000

@@ -121,7 +121,6 @@ def _lines(block: Block, names: re.Pattern[str] | None) -> Iterator[str]:
 
 
 def _with_code(text: str, names: re.Pattern[str] | None, *, begins: bool = True) -> str:
-    """A text with its commands and names as code."""
     return "".join(
         _command(printable(piece)) if is_command else _text(piece, names, begins=begins and not number)
         for number, (piece, is_command) in enumerate(in_pieces(text))

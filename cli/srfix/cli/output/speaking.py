@@ -48,7 +48,6 @@ def is_coloured(stream: TextIO) -> bool:
 
 
 def say_error(text: str) -> None:
-    """Prints an error on standard error, after the command's name."""
     say(f"{ERROR} {text}", err=True)
 
 

@@ -59,7 +59,6 @@ def tone_of(severity: Severity) -> Tone:
 
 
 def title(finding: Finding) -> str:
-    """The finding's code, severity and store, in one line."""
     role = " (keys)" if finding.role is Role.KEY else ""
     return f"{finding.code}, {finding.severity.value}: {finding.application} / {finding.store}{role}"
 

@@ -44,7 +44,6 @@ class Judged:
     document: dict[str, Json]
     """Additional keys of the document."""
     blocks: tuple[Block, ...]
-    """Additional blocks of the report."""
     lines: tuple[str, ...]
     """Lines for standard error even with --quiet: what to do about the baseline."""
 

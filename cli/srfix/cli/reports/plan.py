@@ -52,7 +52,6 @@ def plan_report(
 
 
 def _verdict(plan: Plan) -> Verdict:
-    """The plan in one line: the line with which its blocks begin."""
     match _blocks(plan, None, CommandLine(), details=False, folds=False)[0]:
         case Heading(text) | Paragraph(text):
             is_stuck = bool(not plan.actions and plan.omissions and not plan.passed_over)

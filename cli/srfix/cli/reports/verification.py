@@ -29,7 +29,6 @@ _FEW_OUTCOMES: Final = 20
 
 
 def verification_blocks(events: Sequence[Event], *, details: bool, folds: bool) -> Iterator[Block]:
-    """The verdict, then the results: in short, or all of them with `details`; by id if the format can fold."""
     if not events:
         yield Paragraph(
             "The plan repairs nothing, so there was nothing to verify. srfix diagnose says what is wrong now."
@@ -57,7 +56,6 @@ def _count(events: Sequence[Event], kind: type[Event]) -> int:
 
 
 def verification_verdict(events: Sequence[Event]) -> str:
-    """Whether the repair holds, and how much was looked at."""
     tallies = tally(events)
     amount = looked_at(
         sum(subject_tally.ids for subject_tally in tallies), sum(subject_tally.rows for subject_tally in tallies)

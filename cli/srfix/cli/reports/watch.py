@@ -155,7 +155,6 @@ _WHAT: Final = {
 
 
 def document(event: Event, *, at: str) -> WatchLine:
-    """One event as a document; `at` in ISO 8601, UTC."""
     return WatchLine.of(event, at=at, text=in_words(event), what=_WHAT[type(event)], **_other_fields(event))
 
 

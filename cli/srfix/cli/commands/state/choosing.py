@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 
 SHUT: Final = f"not permitted, {NotPermittedError.REMEDY}"
-"""The reason for a folder that this user may not read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,8 +58,7 @@ class KeyLook:
     not_looked_at: list[str] = field(default_factory=list)
 
     def find_hosts(self, cluster: Cluster | None, group: str, ksqldb: KsqldbServers) -> None:
-        """Asks the application's group and ksqlDB for the hosts, if the user named them."""
-        from srfix.recovery.stores.whereabouts import hosts_by_group, hosts_by_ksqldb, task_of
+        from srfix.recovery.stores.placing import hosts_by_group, hosts_by_ksqldb, task_of
 
         name, partition = task_of(self.store.task, self.location.partition), self.location.partition
         if cluster is not None:

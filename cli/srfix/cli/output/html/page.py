@@ -82,7 +82,6 @@ def _environment() -> Environment:
 
 
 def _shown(value: object) -> object:
-    """Makes a value printable. Jinja then escapes it."""
     return value if isinstance(value, Markup) else printable(str(value))
 
 
@@ -98,7 +97,6 @@ def _most(bars: Bars) -> int:
 
 @pass_context
 def _marked(context: Context, text: str) -> Markup:
-    """A sentence with commands and the document's names marked as code."""
     names: re.Pattern[str] | None = context["names"]
     return Markup("").join(
         _CODE.format(printable(piece)) if is_command else Markup("").join(_with_names(printable(piece), names))
@@ -121,7 +119,6 @@ def _with_names(text: str, names: re.Pattern[str] | None) -> Iterator[str]:
 
 @cache
 def _css() -> str:
-    """The style sheet. It holds nothing from a report."""
     return files("srfix.cli.output.html").joinpath("page.css").read_text(encoding="utf-8")
 
 
@@ -145,7 +142,6 @@ def _where(report: Report) -> list[tuple[str, str]]:
 
 
 def _generated_at(document: Mapping[str, Json]) -> str:
-    """The time of the report in UTC: from its document, otherwise now."""
     times = (document.get(key) for key in ("generated_at", "created_at"))
     return next((value for value in times if isinstance(value, str) and value), None) or now()
 
