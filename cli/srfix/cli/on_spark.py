@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from srfix.recovery.repair.plan_file import PlannedFinding
     from srfix.recovery.repair.verify.events import Event
     from srfix.recovery.stores.parts import Part, Result, Work
-    from srfix.serde.spark.progress import JobProgress
     from srfix.serde.windowed import WindowKind
 
 _QUIET: Final = {"spark.log.level": "ERROR", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
@@ -72,14 +71,11 @@ class SessionOfCommand:
     def watched(self) -> AbstractContextManager[None]:
         from srfix.serde.spark.watching import watch_jobs
 
-        return watch_jobs(self.session(), self._tell, every_s=_SAY_EVERY_S)
+        return watch_jobs(self.session(), lambda progress: self.say(f"Spark: {progress}."), every_s=_SAY_EVERY_S)
 
     def say(self, text: str) -> None:
         if not self._quiet:
             say(text, err=True)
-
-    def _tell(self, progress: JobProgress) -> None:
-        self.say(f"Spark: {progress}.")
 
 
 class OnSpark:

@@ -16,7 +16,7 @@ from srfix.cli.options.half import case_rule_option, delimiter_option, schema_te
 from srfix.cli.options.options import output_option
 from srfix.cli.options.policy import POLICIES, PolicyChoice
 from srfix.cli.options.values import ROLES, Choice, choice_of, option
-from srfix.cli.output.interface import Block, OutputFormat, Paragraph, Table, titled_list
+from srfix.cli.output.interface import Block, OutputFormat, Paragraph, table_of, titled_list
 from srfix.cli.output.speaking import say, show_json
 from srfix.recovery.ids_in_words import counted
 from srfix.serde.batches.rows import reason_of
@@ -234,20 +234,21 @@ def _blocks(topic: str, records: list[DecodedRecord]) -> Iterator[Block]:
     if not records:
         yield Paragraph(f"{topic} has no record in the range that you asked for.")
         return
-    yield Table(
-        ("partition", "offset", "time", "key", "id", "subject", "value"),
-        tuple(
-            (
-                str(record.partition),
-                str(record.offset),
-                time_of(record.timestamp),
-                part_shown(record.key, _in_text),
-                ", ".join(str(p.schema_id) for p in (record.key, record.value) if p.schema_id is not None) or "-",
-                ", ".join(dict.fromkeys(p.subject for p in (record.key, record.value) if p.subject)) or "-",
-                part_shown(record.value, _in_text),
-            )
-            for record in records
-        ),
+    yield table_of(
+        records,
+        {
+            "partition": lambda record: record.partition,
+            "offset": lambda record: record.offset,
+            "time": lambda record: time_of(record.timestamp),
+            "key": lambda record: part_shown(record.key, _in_text),
+            "id": lambda record: (
+                ", ".join(str(p.schema_id) for p in (record.key, record.value) if p.schema_id is not None) or "-"
+            ),
+            "subject": lambda record: (
+                ", ".join(dict.fromkeys(p.subject for p in (record.key, record.value) if p.subject)) or "-"
+            ),
+            "value": lambda record: part_shown(record.value, _in_text),
+        },
     )
     errors: dict[str, list[str]] = {}
     for record in records:

@@ -18,9 +18,9 @@ from srfix.cli.output.interface import (
     OutputFormat,
     Paragraph,
     Report,
-    Table,
     Tone,
     Verdict,
+    table_of,
     titled_list,
 )
 from srfix.cli.output.speaking import say_total, write_report
@@ -152,19 +152,15 @@ def _blocks(versions: tuple[tuple[str, str], ...], checks: list[ConnectionCheck]
 
     yield FieldList(versions)
     for part, title in (("kafka", "Kafka"), ("registry", "Schema registry")):
-        yield Table(
-            ("what", "result", "time", "detail"),
-            tuple(
-                (
-                    check.what,
-                    check.outcome.value,
-                    "-" if check.elapsed_s is None else f"{1000 * check.elapsed_s:.0f} ms",
-                    # The long message of a failed check stands below, once.
-                    check.detail if check.outcome is not Outcome.FAILED else "see below",
-                )
-                for check in checks
-                if check.part == part
-            ),
+        yield table_of(
+            (check for check in checks if check.part == part),
+            {
+                "what": lambda check: check.what,
+                "result": lambda check: check.outcome.value,
+                "time": lambda check: None if check.elapsed_s is None else f"{1000 * check.elapsed_s:.0f} ms",
+                # The long message of a failed check stands below, once.
+                "detail": lambda check: check.detail if check.outcome is not Outcome.FAILED else "see below",
+            },
             title=title,
         )
     failed = tuple(f"{check.what}: {check.detail}" for check in checks if check.outcome is Outcome.FAILED)

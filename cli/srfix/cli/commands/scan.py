@@ -27,6 +27,7 @@ from srfix.cli.output.interface import (
     Table,
     Tone,
     Verdict,
+    table_of,
     titled_list,
 )
 from srfix.cli.output.speaking import conclude
@@ -38,7 +39,6 @@ from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
-    from srfix.recovery.census.interface import PartitionCensus
     from srfix.recovery.inspect.scan import Scan
 
 
@@ -178,9 +178,16 @@ def _blocks(scan: Scan, *, details: bool, bars: bool) -> Iterator[Block]:
     if bars:
         yield from titled_list("Not looked at", (f"{skipped.what}: {skipped.reason}" for skipped in scan.skipped))
     if details:
-        yield Table(
-            ("partition", "start", "end", "committed", "restore limit", "records"),
-            tuple(_log(partition) for partition in census.partitions),
+        yield table_of(
+            census.partitions,
+            {
+                "partition": lambda partition: partition.partition,
+                "start": lambda partition: partition.start_offset,
+                "end": lambda partition: partition.end_offset,
+                "committed": lambda partition: _number(partition.committed_offset),
+                "restore limit": lambda partition: _number(partition.restore_limit),
+                "records": lambda partition: f"{partition.records:,}",
+            },
             title="The log",
         )
     stopped = (f"partition {p.partition}: {p.stopped_early}" for p in census.partitions if p.stopped_early)
@@ -231,22 +238,23 @@ def _in_bars(scan: Scan, role: Role) -> Folded:
 
 
 def _by_partition(scan: Scan, role: Role, title: str) -> Table:
-    return Table(
-        ("schema id", "partition", "records", "live keys", "not yet committed", "offsets"),
-        tuple(
-            (
-                str(count.schema_id),
-                str(partition.partition),
-                f"{count.records:,}",
-                _number(count.live_keys),
-                f"{count.pending_keys:,}",
-                f"{count.first_offset} to {count.last_offset}",
-            )
-            for schema_id in scan.census.ids(role)
-            for partition in scan.census.partitions
-            for count in partition.of(role).ids
-            if count.schema_id == schema_id
-        ),
+    counts = (
+        (partition.partition, count)
+        for schema_id in scan.census.ids(role)
+        for partition in scan.census.partitions
+        for count in partition.of(role).ids
+        if count.schema_id == schema_id
+    )
+    return table_of(
+        counts,
+        {
+            "schema id": lambda row: row[1].schema_id,
+            "partition": lambda row: row[0],
+            "records": lambda row: f"{row[1].records:,}",
+            "live keys": lambda row: _number(row[1].live_keys),
+            "not yet committed": lambda row: f"{row[1].pending_keys:,}",
+            "offsets": lambda row: f"{row[1].first_offset} to {row[1].last_offset}",
+        },
         title=title,
     )
 
@@ -283,17 +291,6 @@ def _rest(scan: Scan, role: Role) -> str:
         if count
     ]
     return ", ".join(parts)
-
-
-def _log(partition: PartitionCensus) -> tuple[str, ...]:
-    return (
-        str(partition.partition),
-        str(partition.start_offset),
-        str(partition.end_offset),
-        _number(partition.committed_offset),
-        _number(partition.restore_limit),
-        f"{partition.records:,}",
-    )
 
 
 def _number(value: int | None) -> str:

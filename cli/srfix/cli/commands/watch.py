@@ -160,10 +160,8 @@ def watch(
             watcher = _watcher(session, registry, allow, pace, ending, standing)
             if listen is not None and not once:
                 host, port = stack.enter_context(serving(standing, *listen))
-                say(
-                    f"srfix {version('srfix')} watches; /metrics and /healthz are on http://{_shown(host)}:{port}.",
-                    err=True,
-                )
+                where = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+                say(f"srfix {version('srfix')} watches; /metrics and /healthz are on {where}.", err=True)
             for event in watcher.events():
                 standing.take(event)
                 _tell(event, output)
@@ -182,7 +180,9 @@ def watch(
             err=True,
         )
         return ending.code
-    return _outcome(last)
+    if last is None or last.is_inconclusive:
+        return ExitCode.REFUSED
+    return ExitCode.FINDINGS if last.has_findings else ExitCode.OK
 
 
 def _watcher(
@@ -236,13 +236,3 @@ def _tell(event: Event, output: OutputFormat) -> None:
         show_json(json.dumps(document(event, at=at).to_json(), ensure_ascii=False))
     else:
         say(f"{at} {in_words(event)}")
-
-
-def _outcome(last: Diagnosis | None) -> ExitCode:
-    if last is None or last.is_inconclusive:
-        return ExitCode.REFUSED
-    return ExitCode.FINDINGS if last.has_findings else ExitCode.OK
-
-
-def _shown(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

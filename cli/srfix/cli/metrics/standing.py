@@ -15,18 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoM
 from prometheus_client.registry import Collector
 
 from srfix.recovery.findings import Diagnosis, Severity, finding_order
-from srfix.recovery.watch.events import (
-    Deferred,
-    End,
-    Event,
-    LookEnded,
-    OutageBegan,
-    OutageEnded,
-    Registered,
-    StandsRelaxed,
-    Stopped,
-    Withheld,
-)
+from srfix.recovery.watch import events
 from srfix.serde.schemas.models import Json
 
 _MOST_SERIES: Final = 1000
@@ -78,40 +67,40 @@ class Standing:
     _registrations: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By phantom subject and outcome."""
     _relaxed: set[str] = field(default_factory=set)
-    _outages: Counter[End] = field(default_factory=Counter)
-    _up: dict[End, bool] = field(default_factory=dict)
+    _outages: Counter[events.End] = field(default_factory=Counter)
+    _up: dict[events.End, bool] = field(default_factory=dict)
     """Whether cluster and registry answered. If one is missing here, srfix did not ask it."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def take(self, event: Event) -> None:
+    def take(self, event: events.Event) -> None:
         with self._lock:
             match event:
-                case LookEnded():
+                case events.LookEnded():
                     self._looked(event)
-                case Registered(subject=subject, schema_ids=ids):
+                case events.Registered(subject=subject, schema_ids=ids):
                     self._registrations[subject, "registered"] += len(ids)
                     self._withheld.pop(subject, None)
                     self._missing -= {(subject, int(schema_id)) for schema_id in ids}
                     self._relaxed.discard(subject)
-                case Withheld(subject=subject, schema_ids=ids):
+                case events.Withheld(subject=subject, schema_ids=ids):
                     self._registrations[subject, "withheld"] += len(ids)
                     self._withheld[subject] = tuple(map(int, ids))
-                case Deferred(subject=subject, schema_ids=ids):
+                case events.Deferred(subject=subject, schema_ids=ids):
                     self._registrations[subject, "deferred"] += len(ids)
                     self._withheld[subject] = tuple(map(int, ids))
-                case Stopped(subject=subject):
+                case events.Stopped(subject=subject):
                     self._registrations[subject, "stopped"] += 1
-                case StandsRelaxed(subject=subject, put_back=put_back):
+                case events.StandsRelaxed(subject=subject, put_back=put_back):
                     self._relaxed.discard(subject) if put_back else self._relaxed.add(subject)
-                case OutageBegan(end=end):
+                case events.OutageBegan(end=end):
                     self._outages[end] += 1
                     self._up[end] = False
-                case OutageEnded(end=end):
+                case events.OutageEnded(end=end):
                     self._up[end] = True
                 case _:
                     pass
 
-    def down(self, *ends: End) -> None:
+    def down(self, *ends: events.End) -> None:
         """Notes that the cluster or the registry did not answer."""
         with self._lock:
             self._up.update(dict.fromkeys(ends, False))
@@ -122,12 +111,12 @@ class Standing:
             if self._sign_of_life_s is not None:
                 self._sign_of_life_s = self.monotonic()
 
-    def _looked(self, event: LookEnded) -> None:
+    def _looked(self, event: events.LookEnded) -> None:
         self._last_look_s = self.clock()
         self._sign_of_life_s = self.monotonic()
         self._durations_s["short" if event.diagnosis is None else "full"] = event.duration_s
         self._lag = event.lag_records
-        self._up = dict.fromkeys(End, True)
+        self._up = dict.fromkeys(events.End, True)
         if event.diagnosis is not None:
             self._diagnosed(event.diagnosis)
 
@@ -148,9 +137,9 @@ class Standing:
         with self._lock:
             withheld = {(subject, schema_id) for subject, ids in self._withheld.items() for schema_id in ids}
             missing = None if self._findings is None else len(self._missing | withheld)
-            up = {(end.value,): self._up.get(end, False) for end in End if end in self._up or is_watch}
+            up = {(end.value,): self._up.get(end, False) for end in events.End if end in self._up or is_watch}
             durations = {(look,): seconds for look, seconds in sorted(self._durations_s.items())}
-            outages = {(end.value,): self._outages[end] for end in End}
+            outages = {(end.value,): self._outages[end] for end in events.End}
             families: list[_Family] = [
                 (
                     GaugeMetricFamily,
@@ -208,7 +197,7 @@ class Standing:
 
     def health(self) -> tuple[bool, dict[str, Json]]:
         with self._lock:
-            away = [end.value for end in End if self._up.get(end) is False]
+            away = [end.value for end in events.End if self._up.get(end) is False]
             age_s = None if self._sign_of_life_s is None else self.monotonic() - self._sign_of_life_s
             if away:
                 reason: str | None = f"no answer from: {', '.join(away)}"
@@ -222,7 +211,7 @@ class Standing:
                 "status": "ok" if reason is None else "unhealthy",
                 "reason": reason,
                 "last_look_age_s": None if age_s is None else round(age_s, 1),
-                "ends": {end.value: self._up.get(end) for end in End},
+                "ends": {end.value: self._up.get(end) for end in events.End},
             }
             return reason is None, document
 

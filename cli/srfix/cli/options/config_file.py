@@ -1,21 +1,7 @@
 """The `--config` file: TOML, weaker than flags and environment, stronger than the defaults.
 
-bootstrap-servers = "kafka:9092"
-registry = ["http://sr1:8081", "http://sr2:8081"]
-application = "app"
-ignore = ["dead-app-*"]      # as --ignore
-
-[kafka]                    # as -X
-"security.protocol" = "SASL_SSL"
-"sasl.password" = "env:KAFKA_PASSWORD"
-
-[registry-client]          # as -R
-"basic.auth.user.info" = "file:/run/secrets/registry"
-
-[source]                   # as --source STORE=TOPIC
-users-store = "users"
-
-[plan] # options of one command, as on the command line; srfix checks the keys of every table keep = "auto"
+`SHARED_KEYS` stand above all tables. [kafka] is as -X, [registry-client] as -R, [source] as --source STORE=TOPIC; the table
+of a command has its options, as on the command line. srfix checks the keys of every table.
 """
 
 from __future__ import annotations
@@ -172,40 +158,19 @@ def read_config(
         if isinstance(error, UnicodeDecodeError):
             where = "it is not UTF-8 text"
         raise UsageError(f"The configuration file {path!r} is not TOML: {where}.") from None
-    wrong: list[str] = []
-    options: dict[str, object] = {}
-    for key, value in document.items():
-        with _noted(wrong):
-            if key in SHARED_KEYS:
-                options[_parameter(key)] = option_value(path, key, value, shared_key(key))
-            elif key not in _TABLES and key not in commands:
-                keys = (*SHARED_KEYS, *_TABLES, *commands)
-                raise UsageError(
-                    f"srfix does not read {_shown(key, text, _near(key, keys, commands, keys_of))} of the configuration file "
-                    f"{path!r}. {_home_or_known(key, keys, commands, keys_of)}"
-                )
-    kafka = _table(path, document, "kafka", wrong)
-    registry = _table(path, document, "registry-client", wrong)
-    sources = _sources(path, document, wrong)
-    if sources:
+    reading = _Reading(path=path, text=text, document=document, commands=commands, keys_of=keys_of)
+    options = reading.shared()
+    kafka, registry = reading.properties("kafka"), reading.properties("registry-client")
+    if sources := reading.sources():
         options["source"] = sources
     for name in commands:
         if name in document:
-            of_command = _options(path, document, name, commands, keys_of, text, wrong)
+            of_command = reading.of_command(name)
             if name == command:
                 options |= of_command
-    if wrong:
-        raise UsageError(together(f"The configuration file {path!r}", wrong))
+    if reading.wrong:
+        raise UsageError(together(f"The configuration file {path!r}", reading.wrong))
     return ConfigFile(options=options, kafka=kafka, registry=registry)
-
-
-@contextmanager
-def _noted(wrong: list[str]) -> Iterator[None]:
-    """Keeps an error of the block, so that srfix also checks the rest of the file."""
-    try:
-        yield
-    except UsageError as error:
-        wrong.append(error.message)
 
 
 def _parsed(text: str) -> dict[str, object]:
@@ -218,98 +183,107 @@ def _parsed(text: str) -> dict[str, object]:
         raise ValueError("it is nested too deeply") from None
 
 
-def _parameter(key: str) -> str:
-    return key.replace("-", "_")
-
-
 def shared_key(key: str) -> TableKey:
     """The type that one of `SHARED_KEYS` takes, which is that of the option in each command."""
     is_multiple = key in _REPEATABLE
     kind = ValueKind.TEXTS if is_multiple or key in JOINED else _NUMBERS.get(key, ValueKind.TEXT)
-    return TableKey(parameter=_parameter(key), kind=kind, is_multiple=is_multiple)
+    return TableKey(parameter=key.replace("-", "_"), kind=kind, is_multiple=is_multiple)
 
 
-def _entries(path: str, document: Mapping[str, object], key: str, wrong: list[str]) -> dict[str, object]:
-    """The entries of a table, if there is one. If the value is not a table, this is noted as an error."""
-    table = document.get(key, {})
-    if isinstance(table, dict):
-        return table
-    wrong.append(f"{key!r} in the configuration file {path!r} must be a table: [{key}].")
-    return {}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reading:
+    """Reads the parts of a file, and notes what is wrong with each."""
 
+    path: str
+    text: str
+    document: Mapping[str, object]
+    commands: Collection[str]
+    keys_of: Callable[[str], Mapping[str, TableKey]]
+    wrong: list[str] = field(default_factory=list)
 
-def _table(path: str, document: Mapping[str, object], key: str, wrong: list[str]) -> dict[str, str]:
-    properties: dict[str, str] = {}
-    for name, value in _entries(path, document, key, wrong).items():
-        with _noted(wrong):
-            properties[name] = property_value(path, f"{key}.{shown(name)}", value)
-    return properties
+    @contextmanager
+    def _noted(self) -> Iterator[None]:
+        """Keeps an error of the block, so that srfix also checks the rest of the file."""
+        try:
+            yield
+        except UsageError as error:
+            self.wrong.append(error.message)
 
+    def _entries(self, key: str) -> dict[str, object]:
+        table = self.document.get(key, {})
+        if isinstance(table, dict):
+            return table
+        self.wrong.append(f"{key!r} in the configuration file {self.path!r} must be a table: [{key}].")
+        return {}
 
-def _sources(path: str, document: Mapping[str, object], wrong: list[str]) -> list[str]:
-    topic = TableKey(parameter="source")
-    sources: list[str] = []
-    for store, value in _entries(path, document, "source", wrong).items():
-        with _noted(wrong):
-            sources.append(f"{store}={option_value(path, f'source.{store}', value, topic)}")
-    return sources
+    def shared(self) -> dict[str, object]:
+        options: dict[str, object] = {}
+        keys = (*SHARED_KEYS, *_TABLES, *self.commands)
+        for key, value in self.document.items():
+            with self._noted():
+                if key in SHARED_KEYS:
+                    shared = shared_key(key)
+                    options[shared.parameter] = option_value(self.path, key, value, shared)
+                elif key not in keys:
+                    raise UsageError(
+                        f"srfix does not read {self._shown(key, keys)} of the configuration file {self.path!r}. "
+                        f"{self._home_or_known(key, keys)}"
+                    )
+        return options
 
+    def properties(self, key: str) -> dict[str, str]:
+        properties: dict[str, str] = {}
+        for name, value in self._entries(key).items():
+            with self._noted():
+                properties[name] = property_value(self.path, f"{key}.{shown(name)}", value)
+        return properties
 
-def _options(
-    path: str,
-    document: Mapping[str, object],
-    command: str,
-    commands: Collection[str],
-    keys_of: Callable[[str], Mapping[str, TableKey]],
-    text: str,
-    wrong: list[str],
-) -> dict[str, object]:
-    keys = keys_of(command)
-    options: dict[str, object] = {}
-    for key, value in _entries(path, document, command, wrong).items():
-        with _noted(wrong):
-            if key not in keys:
-                raise UsageError(
-                    f"srfix {command} has no option for {_shown(key, text, _near(key, keys, commands, keys_of))} of the "
-                    f"table [{command}] of the configuration file {path!r}. "
-                    + _home_or_known(key, keys, commands, keys_of)
-                )
-            options[keys[key].parameter] = option_value(path, f"{command}.{key}", value, keys[key])
-    return options
+    def sources(self) -> list[str]:
+        topic = TableKey(parameter="source")
+        sources: list[str] = []
+        for store, value in self._entries("source").items():
+            with self._noted():
+                sources.append(f"{store}={option_value(self.path, f'source.{store}', value, topic)}")
+        return sources
 
+    def of_command(self, command: str) -> dict[str, object]:
+        keys = self.keys_of(command)
+        options: dict[str, object] = {}
+        for key, value in self._entries(command).items():
+            with self._noted():
+                if key not in keys:
+                    raise UsageError(
+                        f"srfix {command} has no option for {self._shown(key, keys)} of the table [{command}] of the "
+                        f"configuration file {self.path!r}. {self._home_or_known(key, keys)}"
+                    )
+                options[keys[key].parameter] = option_value(self.path, f"{command}.{key}", value, keys[key])
+        return options
 
-def _home_or_known(
-    key: str, keys: Collection[str], commands: Collection[str], keys_of: Callable[[str], Mapping[str, TableKey]]
-) -> str:
-    """The place where a misplaced or misspelled key belongs; otherwise the known keys of this place."""
-    near = _near(key, keys, commands, keys_of)
-    meant = key if near is None or near in keys else near
-    if meant in SHARED_KEYS:
-        return f"{meant} belongs above all tables."
-    tables = [f"[{name}]" for name in commands if meant in keys_of(name)]
-    return (
-        f"{meant} belongs in the table of a command that has it: {', '.join(tables)}."
-        if tables
-        else f"The known keys are: {', '.join(keys)}."
-    )
+    def _home_or_known(self, key: str, keys: Collection[str]) -> str:
+        """The place where a misplaced or misspelled key belongs; otherwise the known keys of this place."""
+        near = self._near(key, keys)
+        meant = key if near is None or near in keys else near
+        if meant in SHARED_KEYS:
+            return f"{meant} belongs above all tables."
+        tables = [f"[{name}]" for name in self.commands if meant in self.keys_of(name)]
+        if tables:
+            return f"{meant} belongs in the table of a command that has it: {', '.join(tables)}."
+        return f"The known keys are: {', '.join(keys)}."
 
+    def _near(self, key: str, keys: Collection[str]) -> str | None:
+        """A similar key of this place, otherwise of another place. None if the key itself is known elsewhere."""
+        everywhere = dict.fromkeys((*SHARED_KEYS, *(other for name in self.commands for other in self.keys_of(name))))
+        if key in everywhere:
+            return None
+        key = key[:100]
+        return nearest(key, tuple(keys), cutoff=0.75) or nearest(key, tuple(everywhere), cutoff=0.75)
 
-def _near(
-    key: str, keys: Collection[str], commands: Collection[str], keys_of: Callable[[str], Mapping[str, TableKey]]
-) -> str | None:
-    """A similar key of this place, otherwise of another place. None if the key itself is known elsewhere."""
-    everywhere = dict.fromkeys((*SHARED_KEYS, *(other for name in commands for other in keys_of(name))))
-    if key in everywhere:
-        return None
-    key = key[:100]
-    return nearest(key, tuple(keys), cutoff=0.75) or nearest(key, tuple(everywhere), cutoff=0.75)
-
-
-def _shown(key: str, text: str, near: str | None) -> str:
-    """Describes a key that may be a secret (`SECRET = "…"`) by its line and by a similar key."""
-    lines = (number for number, line in enumerate(text.splitlines(), start=1) if key in line)
-    where = next((f" in line {number}" for number in lines), "")
-    return f"the key{where} (did you mean {near}?)" if near else f"the key{where}"
+    def _shown(self, key: str, keys: Collection[str]) -> str:
+        """Describes a key that may be a secret (`SECRET = "…"`) by its line and by a similar key."""
+        near = self._near(key, keys)
+        lines = (number for number, line in enumerate(self.text.splitlines(), start=1) if key in line)
+        where = next((f" in line {number}" for number in lines), "")
+        return f"the key{where} (did you mean {near}?)" if near else f"the key{where}"
 
 
 def _place(error: tomllib.TOMLDecodeError) -> str:

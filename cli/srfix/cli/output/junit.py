@@ -45,12 +45,13 @@ def _threshold(ctx: click.Context | None) -> Severity:
 
 def _cases(document: Mapping[str, Any], command: str, threshold: Severity) -> Iterator[ElementTree.Element]:
     findings = [*document.get("findings", ()), *document.get("foretold", ())]
+    known = list((document.get("baseline") or {}).get("known", ()))
     for finding in findings:
         place = [str(finding[name]) for name in ("application", "store") if finding.get(name)] or [
             str(finding.get("topic"))
         ]
         case = _case(".".join(place), f"{finding['code']} {finding['subject']}")
-        is_known = any(baseline_finding.items() <= finding.items() for baseline_finding in _baseline_findings(document))
+        is_known = any(baseline_finding.items() <= finding.items() for baseline_finding in known)
         failed = not is_known and Severity(finding["severity"]).is_at_least(threshold)
         part = ElementTree.SubElement(case, "failure" if failed else "system-out")
         if failed:
@@ -66,10 +67,6 @@ def _cases(document: Mapping[str, Any], command: str, threshold: Severity) -> It
         yield case
     if not findings and not document.get("skipped"):
         yield _case(command, _NOTHING)
-
-
-def _baseline_findings(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return list((document.get("baseline") or {}).get("known", ()))
 
 
 def _case(class_name: str, name: str) -> ElementTree.Element:

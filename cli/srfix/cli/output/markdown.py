@@ -110,8 +110,9 @@ def _lines(block: Block, names: re.Pattern[str] | None) -> Iterator[str]:
         case Picture(in_words=words):
             yield _text(bounded(words), names)
         case Folded(title, blocks, is_open):
+            summary = html.escape(printable(title).replace("\n", " "), quote=False)
             # A blank line before and after the part that is Markdown again.
-            yield f"<details{' open' if is_open else ''}><summary>{_html(title)}</summary>"
+            yield f"<details{' open' if is_open else ''}><summary>{summary}</summary>"
             yield ""
             yield _written(blocks, names)
             yield ""
@@ -160,11 +161,6 @@ def _cell(text: str, names: re.Pattern[str] | None) -> str:
         return _text(text, names, begins=False) if "\n" in text else _with_code(text, names, begins=False)
     # Markdown is active within HTML's code element, so characters of markup or links become references.
     return f"<code>{_NO_MARKUP.sub(lambda match: f'&#{ord(match[0])};', printable(text).replace(chr(10), ' '))}</code>"
-
-
-def _html(text: str) -> str:
-    """A text for a place with HTML instead of Markdown."""
-    return html.escape(printable(text).replace("\n", " "), quote=False)
 
 
 def _span(code: str) -> str:

@@ -174,12 +174,9 @@ def before_apply(plan: Plan, journal: str, command_line: CommandLine) -> Iterato
         for subject, lines in changes(plan):
             yield Changes(title=subject, lines=lines)
     else:
-        items = [f"schema ids {_ids(plan, set(subjects))} under {len(subjects)} subjects:", *subjects[:_MOST_SUBJECTS]]
+        registered = {action.schema_id for action in plan.actions if isinstance(action, Register)}
+        ids = enumerated(sorted(registered), most=_MOST_IDS) or "none"
+        items = [f"schema ids {ids} under {len(subjects)} subjects:", *subjects[:_MOST_SUBJECTS]]
         if len(subjects) > _MOST_SUBJECTS:
             items.append(f"and {len(subjects) - _MOST_SUBJECTS} more; the plan names all")
     yield ItemList((*items, f"undo: {command_line.quoted('rollback', *positional(journal))}"))
-
-
-def _ids(plan: Plan, subjects: set[str]) -> str:
-    registered = {a.schema_id for a in plan.actions if isinstance(a, Register) and a.subject in subjects}
-    return enumerated(sorted(registered), most=_MOST_IDS) or "none"

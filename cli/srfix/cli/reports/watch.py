@@ -9,60 +9,45 @@ from msgspec import UNSET, UnsetType
 from srfix.recovery.documents import Code, Document, Instant, Part
 from srfix.recovery.findings import Diagnosis, Finding, Severity, finding_order
 from srfix.recovery.ids_in_words import counted, listed
-from srfix.recovery.watch.events import (
-    Deferred,
-    End,
-    Event,
-    LookEnded,
-    LookFailed,
-    NewIds,
-    NewVersions,
-    NotExamined,
-    OutageBegan,
-    OutageEnded,
-    Registered,
-    StandsRelaxed,
-    Stopped,
-    Withheld,
-)
+from srfix.recovery.watch import events
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import SchemaId
 
 _MOST_IDS = 10
 
 
-def is_news(event: Event) -> bool:
+def is_news(event: events.Event) -> bool:
     """False for a short look, which comes every few seconds and is not logged if nothing is new."""
-    return not (isinstance(event, LookEnded) and event.diagnosis is None)
+    return not (isinstance(event, events.LookEnded) and event.diagnosis is None)
 
 
-def in_words(event: Event) -> str:
+def in_words(event: events.Event) -> str:
     match event:
-        case LookEnded(diagnosis=None):
+        case events.LookEnded(diagnosis=None):
             return "Looked for new versions and ids."
-        case LookEnded(diagnosis=Diagnosis() as diagnosis):
+        case events.LookEnded(diagnosis=Diagnosis() as diagnosis):
             return f"A full diagnosis took {event.duration_s:.1f} s: {_summary(diagnosis)}"
-        case LookFailed():
+        case events.LookFailed():
             return f"A full diagnosis was not possible: {event.why}"
-        case NewVersions():
+        case events.NewVersions():
             numbers = ", ".join(map(str, event.versions))
             return f"New under {event.subject}: version{'s' if len(event.versions) > 1 else ''} {numbers}."
-        case NewIds():
+        case events.NewIds():
             return f"New in the {event.role.value}s of topic {event.topic}: {_ids(event.schema_ids)}."
-        case Registered():
+        case events.Registered():
             again = ", which an earlier run had begun" if event.was_resumed else ""
             what = f"Registered under {event.subject}: {_ids(event.schema_ids)}{again}."
             return f"{what} To undo this, use the journal {event.journal}."
-        case Withheld():
+        case events.Withheld():
             return f"Missing under {event.subject}: {_ids(event.schema_ids)}. Not registered, because: {event.why}."
-        case Deferred():
+        case events.Deferred():
             if not event.schema_ids:
                 return f"Missing under {event.subject}, and not registered yet, because: {event.why}."
             return f"Missing under {event.subject}: {_ids(event.schema_ids)}. Not registered yet, because: {event.why}."
-        case Stopped():
+        case events.Stopped():
             back = f" Put back: {'; '.join(event.put_back)}." if event.put_back else ""
             return f"A registration under {event.subject} stopped: {event.why}{back}"
-        case StandsRelaxed():
+        case events.StandsRelaxed():
             what = (
                 f"watch has now reset it: {'; '.join(event.put_back)}"
                 if event.put_back
@@ -73,16 +58,17 @@ def in_words(event: Event) -> str:
                 f"{looks}, longer than a repair normally takes, probably because an instance was killed during a repair; "
                 f"{what}."
             )
-        case NotExamined():
+        case events.NotExamined():
             return (
                 f"The plan says that store {event.store} of application {event.application} restores from "
                 f"{event.source_topic}. The full diagnosis did not see this, so nothing is registered under "
                 f"{event.subject}."
             )
-        case OutageBegan():
+        case events.OutageBegan():
             return f"No answer from {event.end.value}: {event.why} srfix asks again until it answers."
-        case OutageEnded():
-            return f"{_answering(event.end)} answers again, after {event.duration_s:.0f} s."
+        case events.OutageEnded():
+            end = "Kafka" if event.end is events.End.KAFKA else "The registry"
+            return f"{end} answers again, after {event.duration_s:.0f} s."
         case _:
             assert_never(event)  # type: ignore[arg-type]  # a look is one with or without a diagnosis
 
@@ -120,7 +106,7 @@ class WatchLine(Document, tag="srfix.watch/1"):
         "outage",
         "outage-over",
     ]
-    end: End | UnsetType = UNSET
+    end: events.End | UnsetType = UNSET
     duration_s: float | UnsetType = UNSET
     findings: list[WatchedFinding] | UnsetType = UNSET
     not_looked_at: int | UnsetType = UNSET
@@ -139,42 +125,42 @@ class WatchLine(Document, tag="srfix.watch/1"):
 
 
 _WHAT: Final = {
-    LookEnded: "look",
-    LookFailed: "look-failed",
-    NewVersions: "new-versions",
-    NewIds: "new-ids",
-    Registered: "registered",
-    Withheld: "withheld",
-    Deferred: "deferred",
-    Stopped: "stopped",
-    StandsRelaxed: "stands-relaxed",
-    NotExamined: "not-examined",
-    OutageBegan: "outage",
-    OutageEnded: "outage-over",
+    events.LookEnded: "look",
+    events.LookFailed: "look-failed",
+    events.NewVersions: "new-versions",
+    events.NewIds: "new-ids",
+    events.Registered: "registered",
+    events.Withheld: "withheld",
+    events.Deferred: "deferred",
+    events.Stopped: "stopped",
+    events.StandsRelaxed: "stands-relaxed",
+    events.NotExamined: "not-examined",
+    events.OutageBegan: "outage",
+    events.OutageEnded: "outage-over",
 }
 
 
-def document(event: Event, *, at: str) -> WatchLine:
+def document(event: events.Event, *, at: str) -> WatchLine:
     return WatchLine.of(event, at=at, text=in_words(event), what=_WHAT[type(event)], **_other_fields(event))
 
 
-def _other_fields(event: Event) -> dict[str, object]:
+def _other_fields(event: events.Event) -> dict[str, object]:
     """The fields that are not attributes of an event."""
     match event:
-        case LookEnded(diagnosis=Diagnosis() as diagnosis):
+        case events.LookEnded(diagnosis=Diagnosis() as diagnosis):
             findings = sorted(diagnosis.findings, key=finding_order)
             return {
                 "duration_s": round(event.duration_s, 3),
                 "findings": [_finding(finding) for finding in findings],
                 "not_looked_at": len(diagnosis.not_looked_at),
             }
-        case LookEnded() | OutageEnded():
+        case events.LookEnded() | events.OutageEnded():
             return {"duration_s": round(event.duration_s, 3)}
-        case Registered():
+        case events.Registered():
             return {"journal": str(event.journal)}
-        case Stopped():
+        case events.Stopped():
             return {"journal": None if event.journal is None else str(event.journal), "put_back": UNSET}
-        case NotExamined():
+        case events.NotExamined():
             return {"topic": event.source_topic}
         case _:
             return {}
@@ -192,10 +178,6 @@ def _summary(diagnosis: Diagnosis) -> str:
     skipped = f", {counted(len(diagnosis.not_looked_at), 'thing')} not looked at" if diagnosis.not_looked_at else ""
     which = f" ({named}{more})" if named else ""
     return f"{counted(len(wrong), 'finding')}{which}, {counted(len(diagnosis.examined), 'store')} examined{skipped}."
-
-
-def _answering(end: End) -> str:
-    return "Kafka" if end is End.KAFKA else "The registry"
 
 
 def _ids(ids: tuple[SchemaId, ...]) -> str:

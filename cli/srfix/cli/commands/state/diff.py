@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -23,7 +23,7 @@ from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_opti
 from srfix.cli.options.gate import quiet_option
 from srfix.cli.options.options import output_option
 from srfix.cli.options.values import choice_of
-from srfix.cli.output.interface import Block, OutputFormat, Paragraph, Report, Table
+from srfix.cli.output.interface import Block, OutputFormat, Paragraph, Report, Table, table_of
 from srfix.cli.output.speaking import conclude
 from srfix.cli.reports.rows import in_characters, span, time_of
 from srfix.cli.version import version
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from srfix.recovery.state.directory import ApplicationState
     from srfix.recovery.state.layouts import StoreFormat
     from srfix.recovery.state.reading.store import StateStore
-    from srfix.recovery.stores.difference_kinds import Comparison
+    from srfix.recovery.stores.difference_kinds import Comparison, Difference
     from srfix.recovery.stores.differences import ToCompare
     from srfix.serde.subjects.names import Topic
 
@@ -165,30 +165,25 @@ def _blocks(done: Sequence[Comparison]) -> Iterator[Block]:
     yield Table(
         ("task", "same", *(kind.value for kind in DifferenceKind)),
         tuple(
-            (
-                comparison.store.task.name,
-                f"{comparison.same:,}",
-                *(f"{comparison.counts[kind]:,}" for kind in DifferenceKind),
-            )
-            for comparison in done
+            (one.store.task.name, f"{one.same:,}", *(f"{one.counts[kind]:,}" for kind in DifferenceKind))
+            for one in done
         ),
     )
     differences = [
         (comparison.store.task.name, comparison.store.format, one) for comparison in done for one in comparison.shown
     ]
     has_versions = any(one.valid_from_ms is not None for _task, _form, one in differences)
-    head = ("task", "how", "key", *(("valid from",) if has_versions else ()), "id in the store", "id in the topic")
-    rows = tuple(
-        (
-            *(task, one.kind.value, _key(form, one.key)),
-            *((time_of(one.valid_from_ms),) if has_versions else ()),
-            *(_id(one.store_id), _id(one.topic_id)),
-        )
-        for task, form, one in differences
-    )
-    if rows:
-        yield Table(head, rows, title="Keys that differ")
-    if sum(sum(comparison.counts.values()) for comparison in done) > len(rows):
+    columns: dict[str, Callable[[tuple[str, StoreFormat, Difference]], object]] = {
+        "task": lambda row: row[0],
+        "how": lambda row: row[2].kind.value,
+        "key": lambda row: _key(row[1], row[2].key),
+        **({"valid from": lambda row: time_of(row[2].valid_from_ms)} if has_versions else {}),
+        "id in the store": lambda row: row[2].store_id,
+        "id in the topic": lambda row: row[2].topic_id,
+    }
+    if differences:
+        yield table_of(differences, columns, title="Keys that differ")
+    if sum(sum(comparison.counts.values()) for comparison in done) > len(differences):
         yield Paragraph("The first 100 of each task are shown.")
 
 
@@ -197,7 +192,3 @@ def _key(form: StoreFormat, key: bytes) -> str:
 
     key, window = in_window(form, key)
     return in_characters(key) if window is None else f"{in_characters(key)}, {span(window.start_ms, window.end_ms)}"
-
-
-def _id(schema_id: int | None) -> str:
-    return "-" if schema_id is None else str(schema_id)

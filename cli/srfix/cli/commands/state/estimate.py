@@ -13,7 +13,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.gate import quiet_option
 from srfix.cli.options.options import output_option
-from srfix.cli.output.interface import Block, OutputFormat, Paragraph, Report, Table
+from srfix.cli.output.interface import Block, OutputFormat, Paragraph, Report, table_of
 from srfix.cli.output.speaking import conclude
 from srfix.cli.version import version
 from srfix.recovery.clock import now
@@ -90,22 +90,21 @@ def estimate(
 
 
 def _blocks(estimates: Sequence[EstimatedStore]) -> Iterator[Block]:
-    yield Table(
-        ("task", "store", "topic", "records", "left", "bytes", "seconds", "memory", "standby spares it"),
-        tuple(
-            (
-                store_estimate.task,
-                store_estimate.store,
-                store_estimate.topic,
-                f"{store_estimate.records:,}",
-                _left(store_estimate),
-                "-" if store_estimate.bytes_ is None else f"{store_estimate.bytes_:,}",
-                "-" if store_estimate.seconds is None else f"{store_estimate.seconds:,.1f}",
-                f"{store_estimate.memory_bytes // (1024 * 1024):,} MiB",
-                "yes" if store_estimate.would_a_standby_spare_it else "no",
-            )
-            for store_estimate in estimates
-        ),
+    yield table_of(
+        estimates,
+        {
+            "task": lambda store_estimate: store_estimate.task,
+            "store": lambda store_estimate: store_estimate.store,
+            "topic": lambda store_estimate: store_estimate.topic,
+            "records": lambda store_estimate: f"{store_estimate.records:,}",
+            "left": _left,
+            "bytes": lambda store_estimate: None if store_estimate.bytes_ is None else f"{store_estimate.bytes_:,}",
+            "seconds": lambda store_estimate: (
+                None if store_estimate.seconds is None else f"{store_estimate.seconds:,.1f}"
+            ),
+            "memory": lambda store_estimate: f"{store_estimate.memory_bytes // (1024 * 1024):,} MiB",
+            "standby spares it": lambda store_estimate: "yes" if store_estimate.would_a_standby_spare_it else "no",
+        },
     )
     if any(store_estimate.records_left_at_least != store_estimate.records_left for store_estimate in estimates):
         yield Paragraph(

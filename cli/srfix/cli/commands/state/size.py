@@ -13,7 +13,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import config_option
 from srfix.cli.options.gate import quiet_option
 from srfix.cli.options.options import output_option
-from srfix.cli.output.interface import Bars, Block, OutputFormat, Report, Table, titled_list
+from srfix.cli.output.interface import Bars, Block, OutputFormat, Report, Table, table_of, titled_list
 from srfix.cli.output.speaking import conclude
 from srfix.cli.version import version
 from srfix.recovery.clock import now
@@ -62,21 +62,26 @@ def size(directory: str, choice: StoreChoice, quiet: bool, output: OutputFormat)
 
 
 def _blocks(pairs: Sequence[tuple[StateStore, SizedStore]]) -> Iterator[Block]:
-    yield Table(
-        (
-            "task",
-            "store",
-            "kind",
-            "entries",
-            "bytes",
-            "on disk",
-            "tombstones",
-            "oldest",
-            "newest",
-            "key ids",
-            "value ids",
-        ),
-        tuple(_row(store, sized_store) for store, sized_store in pairs),
+    from srfix.cli.reports.rows import time_of
+
+    def if_read(store: StateStore, sized_store: SizedStore, text: str) -> str:
+        return "-" if store.is_shut and not sized_store.entries else text
+
+    yield table_of(
+        pairs,
+        {
+            "task": lambda pair: pair[1].task,
+            "store": lambda pair: pair[1].store,
+            "kind": lambda pair: if_read(*pair, pair[1].format),
+            "entries": lambda pair: read_so_far(pair[1].entries, pair[0]),
+            "bytes": lambda pair: if_read(*pair, f"{pair[1].key_bytes + pair[1].value_bytes:,}"),
+            "on disk": lambda pair: if_read(*pair, f"{pair[1].disk_bytes:,}"),
+            "tombstones": lambda pair: if_read(*pair, f"{pair[1].tombstones:,}"),
+            "oldest": lambda pair: time_of(pair[1].oldest_ms),
+            "newest": lambda pair: time_of(pair[1].newest_ms),
+            "key ids": lambda pair: _ids(pair[1].key_ids),
+            "value ids": lambda pair: _ids(pair[1].value_ids),
+        },
     )
     ages: Counter[str] = Counter()
     for _store, sized_store in pairs:
@@ -100,24 +105,6 @@ def _blocks(pairs: Sequence[tuple[StateStore, SizedStore]]) -> Iterator[Block]:
         for hurt in sized_store.hurts
     )
     yield from titled_list("Known problems", hurts)
-
-
-def _row(store: StateStore, sized_store: SizedStore) -> tuple[str, ...]:
-    from srfix.cli.reports.rows import time_of
-
-    is_unread = store.is_shut and not sized_store.entries
-    bytes_ = sized_store.key_bytes + sized_store.value_bytes
-    return (
-        sized_store.task,
-        sized_store.store,
-        "-" if is_unread else sized_store.format,
-        read_so_far(sized_store.entries, store),
-        *(("-",) * 3 if is_unread else (f"{bytes_:,}", f"{sized_store.disk_bytes:,}", f"{sized_store.tombstones:,}")),
-        time_of(sized_store.oldest_ms),
-        time_of(sized_store.newest_ms),
-        _ids(sized_store.key_ids),
-        _ids(sized_store.value_ids),
-    )
 
 
 def _rocksdb(sized_store: SizedStore) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from srfix.cli.options.gate import quiet_option
 from srfix.cli.options.options import output_option
 from srfix.cli.options.typed_bytes import key_bytes, taken_as_text
 from srfix.cli.options.values import option
-from srfix.cli.output.interface import Block, FieldList, OutputFormat, Paragraph, Report, Table
+from srfix.cli.output.interface import Block, FieldList, OutputFormat, Paragraph, Report, Table, table_of
 from srfix.cli.output.speaking import conclude
 from srfix.cli.version import version
 from srfix.recovery.clock import now
@@ -254,18 +254,15 @@ def _blocks(title: str, location: Whereabouts, source: str, look: KeyLook) -> It
             ("task", task_of(look.store.task, location.partition)),
         )
     )
-    yield Table(
-        ("task", "belongs here", "rows", "value ids", "directory"),
-        tuple(
-            (
-                holder.store.task.name,
-                "yes" if holder.is_home else "no",
-                read_so_far(holder.rows, holder.store),
-                enumerated(holder.schema_ids) or "-",
-                holder.store.directory.path,
-            )
-            for holder in location.holders
-        ),
+    yield table_of(
+        location.holders,
+        {
+            "task": lambda holder: holder.store.task.name,
+            "belongs here": lambda holder: "yes" if holder.is_home else "no",
+            "rows": lambda holder: read_so_far(holder.rows, holder.store),
+            "value ids": lambda holder: enumerated(holder.schema_ids) or "-",
+            "directory": lambda holder: holder.store.directory.path,
+        },
     )
     if look.hosts:
         rows = tuple(

@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import click
 
 from srfix.cli.command_classes import path_completion
 from srfix.cli.options.policy import BY_ID, DUAL_SUBJECT, ONE_SUBJECT, POLICIES, PolicyChoice
 from srfix.cli.options.values import Choice, choice_of, handing_over, option
-from srfix.cli.output.interface import Block, FieldList, Heading, ItemList, OutputFormat, Report, Table, Tone, Verdict
+from srfix.cli.output.interface import (
+    Block,
+    FieldList,
+    Heading,
+    ItemList,
+    OutputFormat,
+    Report,
+    Tone,
+    Verdict,
+    table_of,
+)
 from srfix.cli.output.speaking import say, write_report
 from srfix.cli.version import version
 from srfix.recovery.clock import now
@@ -29,8 +39,6 @@ if TYPE_CHECKING:
     from srfix.serde.resolve.resolved import SecondAnswered
     from srfix.serde.schemas.models import Json
 
-
-_HEAD: Final = ("task", "store", "rows", "rewritten", "kept raw", "late")
 
 kind_option = click.option(
     "--kind",
@@ -217,21 +225,27 @@ def _blocks(target: Path, written: StateWritten) -> Iterator[Block]:
     yield Heading(target.name)
     yield FieldList((("folder", str(target)), ("Kafka Streams", written.streams_version)))
     if written.stores:
-        cells = [
-            (
-                store.task,
-                store.store,
-                *(f"{count:,}" for count in (store.rows, store.rewritten, store.kept_raw, store.late)),
-            )
-            for store in written.stores
-        ]
-        yield Table(_HEAD, tuple(cells))
+        yield table_of(
+            written.stores,
+            {
+                "task": lambda store: store.task,
+                "store": lambda store: store.store,
+                "rows": lambda store: f"{store.rows:,}",
+                "rewritten": lambda store: f"{store.rewritten:,}",
+                "kept raw": lambda store: f"{store.kept_raw:,}",
+                "late": lambda store: f"{store.late:,}",
+            },
+        )
     if written.ranges:
-        shown = [
-            (f"{offset_range.partition}", f"{offset_range.start_offset:,}", f"{offset_range.end_offset:,}")
-            for offset_range in written.ranges
-        ]
-        yield Table(("partition", "from offset", "up to (exclusive)"), tuple(shown), title="Read")
+        yield table_of(
+            written.ranges,
+            {
+                "partition": lambda offset_range: offset_range.partition,
+                "from offset": lambda offset_range: f"{offset_range.start_offset:,}",
+                "up to (exclusive)": lambda offset_range: f"{offset_range.end_offset:,}",
+            },
+            title="Read",
+        )
     words = [f"task {row.task}, store {row.store}, key {row.key}: {row.problem}" for row in written.unreadable]
     more = written.unreadable_rows - len(words)
     words += [f"and {more:,} more"] if more > 0 else []

@@ -41,6 +41,7 @@ def render(report: Report, stream: TextIO) -> None:
     The style sheet must be ASCII, too, because it cannot have references.
     """
     css = _css()
+    digest = base64.b64encode(hashlib.sha256(css.encode("utf-8")).digest()).decode("ascii")
     verdict = report.headline or Verdict(text=_kind(report.document), tone=Tone.PLAIN)
     to_run, parts = arranged(report)
     generated_at = _generated_at(report.document)
@@ -49,7 +50,7 @@ def render(report: Report, stream: TextIO) -> None:
     text = (
         page.render(
             css=Markup(css),  # noqa: S704  (our own file)
-            policy=f"default-src 'none'; style-src 'sha256-{_sha256(css)}'; base-uri 'none'; form-action 'none'",
+            policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
             title=": ".join([f"srfix {_kind(report.document)}", *(value for _name, value in where[:2])]),
             kind=_kind(report.document),
             where=where,
@@ -77,17 +78,18 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.filters |= {"marked": _marked, "short": _short, "kind": kind_of, "flow": flow, "most": _most}
+    environment.filters |= {
+        "marked": _marked,
+        "short": bounded,
+        "kind": lambda block: type(block).__name__,
+        "flow": flow,
+        "most": _most,
+    }
     return environment
 
 
 def _shown(value: object) -> object:
     return value if isinstance(value, Markup) else printable(str(value))
-
-
-def _short(text: str) -> str:
-    """A text, with the middle cut out if it is too long to read."""
-    return bounded(text)
 
 
 def _most(bars: Bars) -> int:
@@ -120,10 +122,6 @@ def _with_names(text: str, names: re.Pattern[str] | None) -> Iterator[str]:
 @cache
 def _css() -> str:
     return files("srfix.cli.output.html").joinpath("page.css").read_text(encoding="utf-8")
-
-
-def _sha256(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
 
 
 def _kind(document: Mapping[str, Json]) -> str:
@@ -177,11 +175,6 @@ def arranged(report: Report) -> tuple[list[Block], list[Part]]:
     return to_run, _parts(rest)
 
 
-def kind_of(block: Block) -> str:
-    """The template's macro that writes a block."""
-    return type(block).__name__
-
-
 def flow(blocks: Iterable[Block], above: int) -> Iterator[tuple[int, Block]]:
     """The blocks, each with its HTML heading level, below the heading of level `above`. No level is skipped."""
     has_first = False
@@ -203,7 +196,7 @@ def _apart(blocks: Sequence[Block]) -> tuple[list[Block], list[Block]]:
         if isinstance(block, Paragraph) and block.is_warning:
             warnings.append(block)
         elif isinstance(block, Commands):
-            if rest and _leads(rest[-1]):
+            if rest and isinstance(last := rest[-1], Paragraph) and last.text.endswith(":"):
                 to_run.append(rest.pop())
             to_run.append(block)
         elif to_run and isinstance(block, Paragraph) and block.is_of_commands:
@@ -211,10 +204,6 @@ def _apart(blocks: Sequence[Block]) -> tuple[list[Block], list[Block]]:
         else:
             rest.append(block)
     return [*warnings, *to_run], rest
-
-
-def _leads(block: Block) -> bool:
-    return isinstance(block, Paragraph) and block.text.endswith(":")
 
 
 def _parts(blocks: Iterable[Block]) -> list[Part]:
