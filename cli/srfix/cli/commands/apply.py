@@ -15,17 +15,7 @@ from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.given import given_options
 from srfix.cli.options.options import details_option, only_option, output_option, yes_option
 from srfix.cli.options.sign_off import SignOff, sign_off_options
-from srfix.cli.output.interface import (
-    TONES,
-    Block,
-    Commands,
-    FieldList,
-    Heading,
-    ItemList,
-    OutputFormat,
-    Paragraph,
-    Report,
-)
+from srfix.cli.output import interface as blocks
 from srfix.cli.output.speaking import confirm, say, say_on_the_way, write_report
 from srfix.cli.version import version
 from srfix.recovery.commands import CommandLine, positional
@@ -72,7 +62,7 @@ def apply(
     yes: bool,
     connection: Connection,
     details: bool,
-    output: OutputFormat,
+    output: blocks.OutputFormat,
 ) -> ExitCode:
     """Carry out a plan, step by step, with a journal. Asks first; run it again if it was interrupted.
 
@@ -111,7 +101,9 @@ def apply(
     journal_path = journal_path or default_journal_path(path)
     if not plan.actions:
         write_report(
-            Report(document=_document(plan, journal_path, [], (), ()), blocks=(Paragraph("The plan has no steps."),)),
+            blocks.Report(
+                document=_document(plan, journal_path, [], (), ()), blocks=(blocks.Paragraph("The plan has no steps."),)
+            ),
             output,
         )
         return ExitCode.OK
@@ -166,13 +158,15 @@ def apply(
         still = tuple(_still_missing(part))
         unfound = (_UNFOUND.format(plan=command_line.quoted("plan", "-o", "new-plan.json")),)
         following, in_short = ((unfound,) * 2) if is_unfound else ((*still, *following), (*still, *in_short))
-    blocks = (
-        Heading(_outcome(part, [action.step for action, _how in done], code, is_news=is_news), tone=TONES[code]),
+    shown = (
+        blocks.Heading(
+            _outcome(part, [action.step for action, _how in done], code, is_news=is_news), tone=blocks.TONES[code]
+        ),
         *(_where(part, journal_path) if details else ()),
         *_left(plan, left, path, command_line),
         *_next(path, journal_path, code, in_short, command_line, again),
     )
-    write_report(Report(document=_document(plan, journal_path, done, following, left), blocks=blocks), output)
+    write_report(blocks.Report(document=_document(plan, journal_path, done, following, left), blocks=shown), output)
     return code
 
 
@@ -222,20 +216,20 @@ def _outcome(plan: Plan, done: Sequence[int], code: ExitCode, *, is_news: bool) 
     )
 
 
-def _left(plan: Plan, left: tuple[int, ...], path: Path, command_line: CommandLine) -> Iterator[Block]:
+def _left(plan: Plan, left: tuple[int, ...], path: Path, command_line: CommandLine) -> Iterator[blocks.Block]:
     if left:
         whole = replace(
             command_line, options=tuple(option for option in command_line.options if option.name != "--only")
         )
-        yield Paragraph(
+        yield blocks.Paragraph(
             f"{counted(len(left), 'step')} of the plan's {len(plan.actions)} are left. To carry them out later:"
         )
-        yield Commands((whole.command("apply", *positional(str(path))),))
+        yield blocks.Commands((whole.command("apply", *positional(str(path))),))
 
 
-def _where(plan: Plan, journal_path: Path) -> Iterator[Block]:
+def _where(plan: Plan, journal_path: Path) -> Iterator[blocks.Block]:
     subjects = (("subject", subject) for subject in sorted(plan.expects))
-    yield FieldList((("registry", plan.registry), *subjects, ("journal", str(journal_path))))
+    yield blocks.FieldList((("registry", plan.registry), *subjects, ("journal", str(journal_path))))
 
 
 def _next(
@@ -245,14 +239,14 @@ def _next(
     following: tuple[str, ...],
     command_line: CommandLine,
     again: tuple[str, ...],
-) -> Iterator[Block]:
+) -> Iterator[blocks.Block]:
     from srfix.cli.reports.diagnosis_words import secrets_to_add
     from srfix.cli.reports.plan_running import way_on
 
     if following:
-        yield ItemList(following)
+        yield blocks.ItemList(following)
     if code is ExitCode.OK:
-        yield Commands((command_line.command("verify", *positional(str(path))),))
+        yield blocks.Commands((command_line.command("verify", *positional(str(path))),))
     yield from way_on(path, journal_path, code, again=again)
     yield from secrets_to_add(command_line, *(("verify",) if code is ExitCode.OK else ("apply",)), "rollback")
 
@@ -260,9 +254,9 @@ def _next(
 def _is_wanted(plan: Plan, journal_path: Path) -> bool:
     from srfix.cli.reports.plan import before_apply
 
-    blocks = before_apply(plan, str(journal_path), given_options())
+    shown = before_apply(plan, str(journal_path), given_options())
     steps = "this step" if len(plan.actions) == 1 else f"these {len(plan.actions)} steps"
-    return confirm("srfix apply", blocks, f"Carry out {steps} on {plan.registry}?")
+    return confirm("srfix apply", shown, f"Carry out {steps} on {plan.registry}?")
 
 
 def _document(

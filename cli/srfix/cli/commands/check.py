@@ -9,17 +9,11 @@ import click
 
 from srfix.cli.command_classes import command
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options import options
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.gate import Gate, gate_options
 from srfix.cli.options.given import given_options
-from srfix.cli.options.options import (
-    Hurry,
-    details_option,
-    findings_output_option,
-    hurry_options,
-    topic_isolation_option,
-)
 from srfix.cli.options.topic import TopicChoice, topic_options, topic_reader_option
 from srfix.cli.output.interface import OutputFormat, Report
 from srfix.cli.version import version
@@ -35,20 +29,20 @@ if TYPE_CHECKING:
 @click.argument("topic")
 @topic_reader_option
 @topic_options
-@topic_isolation_option("The reader's isolation.level.")
+@options.topic_isolation_option("The reader's isolation.level.")
 @connection_options
-@hurry_options
+@options.hurry_options
 @engine_options
-@details_option
+@options.details_option
 @gate_options
-@findings_output_option
+@options.findings_output_option
 def check(
     topic: str,
     reader: str,
     asked: TopicChoice,
     isolation: str,
     connection: Connection,
-    hurry: Hurry,
+    hurry: options.Hurry,
     engine: CensusEngineChoice,
     details: bool,
     gate: Gate,

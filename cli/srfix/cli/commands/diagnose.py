@@ -10,21 +10,12 @@ import click
 
 from srfix.cli.command_classes import command
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options import options
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.evidence import EvidenceOptions, evidence_options
 from srfix.cli.options.gate import Gate, gate_options
 from srfix.cli.options.given import given_options
-from srfix.cli.options.options import (
-    Hurry,
-    Selection,
-    changelogs_option,
-    decode_values_option,
-    details_option,
-    findings_output_option,
-    hurry_options,
-    selection_options,
-)
 from srfix.cli.options.values import option
 from srfix.cli.output.interface import Block, OutputFormat, Report
 from srfix.cli.version import version
@@ -44,13 +35,13 @@ def _collected(_context: click.Context, _option: click.Parameter, path: Path | N
 
 @command()
 @connection_options
-@selection_options
+@options.selection_options
 @evidence_options
-@hurry_options
+@options.hurry_options
 @engine_options
-@decode_values_option
-@changelogs_option
-@details_option
+@options.decode_values_option
+@options.changelogs_option
+@options.details_option
 @gate_options
 @option(
     "--metrics",
@@ -59,12 +50,12 @@ def _collected(_context: click.Context, _option: click.Parameter, path: Path | N
     callback=_collected,
     help="Also write the outcome to this file, for node_exporter's textfile collector (FILE ends in .prom).",
 )
-@findings_output_option
+@options.findings_output_option
 def diagnose(
     connection: Connection,
-    selection: Selection,
+    selection: options.Selection,
     evidence: EvidenceOptions,
-    hurry: Hurry,
+    hurry: options.Hurry,
     engine: CensusEngineChoice,
     decode_values: bool,
     changelogs: bool,

@@ -12,17 +12,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.options import output_option
 from srfix.cli.options.values import option
-from srfix.cli.output.interface import (
-    Block,
-    FieldList,
-    OutputFormat,
-    Paragraph,
-    Report,
-    Tone,
-    Verdict,
-    table_of,
-    titled_list,
-)
+from srfix.cli.output import interface as blocks
 from srfix.cli.output.speaking import say_total, write_report
 from srfix.cli.version import version
 from srfix.recovery.clock import now
@@ -44,7 +34,7 @@ _PATIENCE_S = 5.0
 )
 @connection_options
 @output_option
-def doctor(application: str | None, connection: Connection, output: OutputFormat) -> ExitCode:
+def doctor(application: str | None, connection: Connection, output: blocks.OutputFormat) -> ExitCode:
     """Check versions, connections and their speed, and what this user may read.
 
     srfix doctor writes and creates nothing. Exit code 2 if `srfix diagnose` needs something that is missing.
@@ -64,8 +54,10 @@ def doctor(application: str | None, connection: Connection, output: OutputFormat
     says = "diagnose has what it needs"
     if missing:
         says = f"diagnose cannot work yet: {'; '.join(check.what for check in missing)}"
-    verdict = Verdict(text=says, tone=Tone.BAD if missing else Tone.GOOD)
-    write_report(Report(document=document.to_json(), blocks=tuple(_blocks(versions, checks)), verdict=verdict), output)
+    verdict = blocks.Verdict(text=says, tone=blocks.Tone.BAD if missing else blocks.Tone.GOOD)
+    write_report(
+        blocks.Report(document=document.to_json(), blocks=tuple(_blocks(versions, checks)), verdict=verdict), output
+    )
     say_total(f"{says}.", output)
     return ExitCode.REFUSED if missing else ExitCode.OK
 
@@ -147,12 +139,12 @@ def _not_reached(part: str, what: str, detail: str) -> ConnectionCheck:
     return ConnectionCheck(part=part, what=what, outcome=Outcome.NOT_ASKED, detail=detail, needed=True)
 
 
-def _blocks(versions: tuple[tuple[str, str], ...], checks: list[ConnectionCheck]) -> Iterator[Block]:
+def _blocks(versions: tuple[tuple[str, str], ...], checks: list[ConnectionCheck]) -> Iterator[blocks.Block]:
     from srfix.recovery.inspect.checkup import Outcome
 
-    yield FieldList(versions)
+    yield blocks.FieldList(versions)
     for part, title in (("kafka", "Kafka"), ("registry", "Schema registry")):
-        yield table_of(
+        yield blocks.table_of(
             (check for check in checks if check.part == part),
             {
                 "what": lambda check: check.what,
@@ -164,8 +156,8 @@ def _blocks(versions: tuple[tuple[str, str], ...], checks: list[ConnectionCheck]
             title=title,
         )
     failed = tuple(f"{check.what}: {check.detail}" for check in checks if check.outcome is Outcome.FAILED)
-    yield from titled_list("What failed", failed)
+    yield from blocks.titled_list("What failed", failed)
     advice = tuple(f"{check.what}: {check.advice}" for check in checks if check.advice is not None)
-    yield from titled_list("What to do", advice)
+    yield from blocks.titled_list("What to do", advice)
     if not failed and not advice:
-        yield Paragraph("All checks passed.")
+        yield blocks.Paragraph("All checks passed.")

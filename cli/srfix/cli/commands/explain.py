@@ -13,18 +13,7 @@ import click
 from srfix.cli.command_classes import command, word_completion
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.options import output_option
-from srfix.cli.output.interface import (
-    Block,
-    Commands,
-    FieldList,
-    Heading,
-    ItemList,
-    OutputFormat,
-    Paragraph,
-    Report,
-    Table,
-    titled_list,
-)
+from srfix.cli.output import interface as blocks
 from srfix.cli.output.speaking import say, write_report
 from srfix.cli.version import version
 from srfix.recovery.explain.catalogue import CATALOGUE, Catalogue, ExplainedCode, entry, near_codes
@@ -51,7 +40,7 @@ _USER: Final = "basic.auth.user.info=USER:env:REGISTRY_PASSWORD"
     shell_complete=word_completion((entry.code for entry in CATALOGUE), else_file=True),
 )
 @output_option
-def explain(what: str | None, output: OutputFormat) -> ExitCode:
+def explain(what: str | None, output: blocks.OutputFormat) -> ExitCode:
     """Explain a finding code (SRF001) or a pasted stack trace, and say what to do next.
 
     Without an argument it lists all codes.
@@ -70,7 +59,7 @@ def explain(what: str | None, output: OutputFormat) -> ExitCode:
         raise UsageError("The text is empty. Paste the stack trace, down to the last “Caused by”.")
     reading = read(text)
     document = Explanation.of(reading, srfix=version("srfix"), set_first=_to_set_first())
-    report = Report(document=document.to_json(), blocks=tuple(_reading_blocks(reading)))
+    report = blocks.Report(document=document.to_json(), blocks=tuple(_reading_blocks(reading)))
     write_report(report, output)
     return ExitCode.OK if reading.is_recognised else ExitCode.REFUSED
 
@@ -119,13 +108,13 @@ def _decode(content: bytes) -> str:
     return content.decode("utf-16" if is_utf_16 else "utf-8", errors="replace")
 
 
-def _list_of_codes() -> Report:
+def _list_of_codes() -> blocks.Report:
     rows = tuple((entry.code, entry.severity, entry.checked_since, entry.title) for entry in CATALOGUE)
-    return Report(
+    return blocks.Report(
         document=_catalogue(CATALOGUE),
         blocks=(
-            Table(("code", "severity", "checked since", "what"), rows),
-            Paragraph("Run srfix explain with one of these codes."),
+            blocks.Table(("code", "severity", "checked since", "what"), rows),
+            blocks.Paragraph("Run srfix explain with one of these codes."),
         ),
     )
 
@@ -135,33 +124,33 @@ def _catalogue(codes: Iterable[CatalogueEntry]) -> dict[str, Json]:
     return Catalogue(srfix=version("srfix"), codes=[ExplainedCode.of(entry) for entry in codes]).to_json()
 
 
-def _code_report(entry: CatalogueEntry) -> Report:
+def _code_report(entry: CatalogueEntry) -> blocks.Report:
     parts = (
         ("What it means", entry.meaning),
         ("How it comes about", entry.cause),
         ("How srfix tells", entry.detection),
         ("What to do", entry.remedy),
     )
-    sections: list[Block] = []
+    sections: list[blocks.Block] = []
     for heading, text in parts:
-        sections += [Heading(heading, level=2), *_paragraphs(text)]
-    return Report(
+        sections += [blocks.Heading(heading, level=2), *_paragraphs(text)]
+    return blocks.Report(
         document=_catalogue((entry,)),
         blocks=(
-            Heading(f"{entry.code}: {entry.title}"),
-            FieldList((("severity", entry.severity), ("checked", f"since srfix {entry.checked_since}"))),
+            blocks.Heading(f"{entry.code}: {entry.title}"),
+            blocks.FieldList((("severity", entry.severity), ("checked", f"since srfix {entry.checked_since}"))),
             *sections,
         ),
     )
 
 
-def _paragraphs(text: str) -> Iterator[Block]:
+def _paragraphs(text: str) -> Iterator[blocks.Block]:
     """A text of the catalogue: each line is a paragraph; lines that begin with a dash are a list."""
     for is_list, lines in groupby(text.splitlines(), lambda line: line.startswith("- ")):
         if is_list:
-            yield ItemList(tuple(line.removeprefix("- ") for line in lines))
+            yield blocks.ItemList(tuple(line.removeprefix("- ") for line in lines))
         else:
-            yield from map(Paragraph, lines)
+            yield from map(blocks.Paragraph, lines)
 
 
 _UNTIL_THEN: Final = (
@@ -169,11 +158,11 @@ _UNTIL_THEN: Final = (
 )
 
 
-def _reading_blocks(reading: StackTraceReading) -> list[Block]:
+def _reading_blocks(reading: StackTraceReading) -> list[blocks.Block]:
     title = reading.title if reading.finding is None else f"{reading.finding}: {reading.title}"
-    blocks: list[Block] = [Heading(title), Paragraph(reading.explanation)]
+    shown: list[blocks.Block] = [blocks.Heading(title), blocks.Paragraph(reading.explanation)]
     if reading.finding is not None:
-        blocks.insert(1, Paragraph(_UNTIL_THEN, is_warning=True))
+        shown.insert(1, blocks.Paragraph(_UNTIL_THEN, is_warning=True))
     facts = {
         "schema id": reading.schema_id,
         "other ids": ", ".join(map(str, reading.other_schema_ids)),
@@ -188,19 +177,21 @@ def _reading_blocks(reading: StackTraceReading) -> list[Block]:
     }
     pairs = tuple((name, str(value)) for name, value in facts.items() if value not in {None, ""})
     if pairs:
-        blocks.append(FieldList(pairs))
-    blocks += titled_list("What this rests on", reading.clues)
+        shown.append(blocks.FieldList(pairs))
+    shown += blocks.titled_list("What this rests on", reading.clues)
     if reading.is_cut:
-        blocks.append(Paragraph("The text was very long; srfix read only its end."))
-    blocks += [
-        Heading("Next", level=2),
-        Commands((*_to_set_first(), reading.next_command)),
+        shown.append(blocks.Paragraph("The text was very long; srfix read only its end."))
+    shown += [
+        blocks.Heading("Next", level=2),
+        blocks.Commands((*_to_set_first(), reading.next_command)),
     ]
     if _to_set_first() or any(word in reading.next_command.split() for word in ("TOPIC", _USER)):
-        blocks.append(Paragraph("Replace the words in capitals with your own values: the text does not contain these."))
+        shown.append(
+            blocks.Paragraph("Replace the words in capitals with your own values: the text does not contain these.")
+        )
     if reading.finding is not None:
-        blocks.append(Commands((f"srfix explain {reading.finding}",)))
-    return blocks
+        shown.append(blocks.Commands((f"srfix explain {reading.finding}",)))
+    return shown
 
 
 def _to_set_first() -> tuple[str, ...]:

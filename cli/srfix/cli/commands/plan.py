@@ -10,20 +10,11 @@ import click
 
 from srfix.cli.command_classes import command
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options import options
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.evidence import EvidenceOptions, evidence_options
 from srfix.cli.options.given import given_options
-from srfix.cli.options.options import (
-    READERS,
-    Hurry,
-    Selection,
-    details_option,
-    hurry_options,
-    output_option,
-    plan_file_option,
-    plan_selection_options,
-)
 from srfix.cli.options.topic import TopicChoice, topic_options
 from srfix.cli.options.values import Choice, choice_of, typed_options
 from srfix.cli.output.interface import OutputFormat
@@ -40,7 +31,7 @@ if TYPE_CHECKING:
 
 @command()
 @connection_options
-@plan_selection_options
+@options.plan_selection_options
 @click.option(
     "--topic",
     metavar="TOPIC",
@@ -50,11 +41,13 @@ if TYPE_CHECKING:
 )
 @topic_options
 @evidence_options
-@hurry_options
+@options.hurry_options
 @engine_options
-@details_option
-@output_option
-@plan_file_option("Write the plan to this file. With -, write the plan to standard output, instead of the report.")
+@options.details_option
+@options.output_option
+@options.plan_file_option(
+    "Write the plan to this file. With -, write the plan to standard output, instead of the report."
+)
 @click.option(
     "--keep",
     **choice_of(Keep, Keep.AUTO),
@@ -104,11 +97,11 @@ if TYPE_CHECKING:
 @click.option("--detailed-exitcode", is_flag=True, help="Exit with 1 if there is something to do.")
 def plan(
     connection: Connection,
-    selection: Selection,
+    selection: options.Selection,
     topic: str | None,
     asked: TopicChoice,
     evidence: EvidenceOptions,
-    hurry: Hurry,
+    hurry: options.Hurry,
     engine: CensusEngineChoice,
     details: bool,
     output: OutputFormat,
@@ -250,7 +243,7 @@ def _next(finding: Finding) -> str:
     return f"Say which: {' or '.join(plans)}." if plans else finding.next
 
 
-def _refuse_mixture(topic: str | None, selection: Selection, choice: TopicChoice) -> None:
+def _refuse_mixture(topic: str | None, selection: options.Selection, choice: TopicChoice) -> None:
     """:raises UsageError: if the user gave options for stores together with options for a topic."""
     if topic is None:
         if choice.typed:
@@ -258,7 +251,7 @@ def _refuse_mixture(topic: str | None, selection: Selection, choice: TopicChoice
                 f"These options are only for the repair of a topic: {', '.join(choice.typed)}. Name the topic with "
                 "--topic."
             )
-        if selection.reader not in READERS:
+        if selection.reader not in options.READERS:
             raise UsageError(
                 f"--reader {selection.reader} is only for the repair of a topic: name the topic with --topic."
             )

@@ -15,21 +15,7 @@ from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.gate import quiet_option
 from srfix.cli.options.options import Hurry, details_option, hurry_options, output_option, topic_isolation_option
 from srfix.cli.options.values import ROLES, choice_of, option, typed_options
-from srfix.cli.output.interface import (
-    Bars,
-    Block,
-    FieldList,
-    Folded,
-    Heading,
-    OutputFormat,
-    Paragraph,
-    Report,
-    Table,
-    Tone,
-    Verdict,
-    table_of,
-    titled_list,
-)
+from srfix.cli.output import interface as blocks
 from srfix.cli.output.speaking import conclude
 from srfix.cli.version import version
 from srfix.recovery.clock import now
@@ -81,7 +67,7 @@ def scan(
     engine: CensusEngineChoice,
     details: bool,
     quiet: bool,
-    output: OutputFormat,
+    output: blocks.OutputFormat,
 ) -> ExitCode:
     """Count the schema ids in TOPIC, by partition (a census). Reads only.
 
@@ -121,10 +107,10 @@ def scan(
         schema_ids=held_ids(topic_scan),
         skipped=[NotLookedAt.of(skipped) for skipped in topic_scan.skipped],
     )
-    blocks = tuple(_blocks(topic_scan, details=details, bars=output.folds))
+    shown = tuple(_blocks(topic_scan, details=details, bars=output.folds))
     where = (("cluster", connection.cluster_shown), ("registry", registry_url))
     code = ExitCode.REFUSED if topic_scan.skipped or topic_scan.census.is_partial else ExitCode.OK
-    report = Report(document=document.to_json(), blocks=blocks, verdict=_verdict(topic_scan), where=where)
+    report = blocks.Report(document=document.to_json(), blocks=shown, verdict=_verdict(topic_scan), where=where)
     return conclude(report, output, quiet=quiet, code=code, lines=_lines(topic_scan, has_registry=has_registry))
 
 
@@ -141,18 +127,20 @@ def _lines(scan: Scan, *, has_registry: bool) -> Iterator[str]:
         yield "No registry was given, so the subjects of the ids are not shown; see --registry."
 
 
-def _verdict(scan: Scan) -> Verdict:
+def _verdict(scan: Scan) -> blocks.Verdict:
     census = scan.census
     records = sum(partition.records for partition in census.partitions)
     partial = " (partial)" if census.is_partial else ""
     text = f"{census.topic}: {records:,} records in {counted(len(census.partitions), 'partition')}{partial}"
     unseen = f"Not looked at: {counted(len(scan.skipped), 'thing')}." if scan.skipped else None
-    return Verdict(text=text, tone=Tone.UNSURE if scan.skipped or census.is_partial else Tone.PLAIN, more=unseen)
+    return blocks.Verdict(
+        text=text, tone=blocks.Tone.UNSURE if scan.skipped or census.is_partial else blocks.Tone.PLAIN, more=unseen
+    )
 
 
-def _blocks(scan: Scan, *, details: bool, bars: bool) -> Iterator[Block]:
+def _blocks(scan: Scan, *, details: bool, bars: bool) -> Iterator[blocks.Block]:
     census = scan.census
-    yield Heading(_verdict(scan).text)
+    yield blocks.Heading(_verdict(scan).text)
     if scan.application is None:
         up_to = (
             "counted up to the log's end, as for a global table; for other stores give --application ID, to count "
@@ -160,9 +148,9 @@ def _blocks(scan: Scan, *, details: bool, bars: bool) -> Iterator[Block]:
         )
     else:
         up_to = f"counted up to the committed offsets of {scan.application}: its stores restore up to there"
-    yield FieldList((("live keys", up_to), ("read with", census.isolation.value)))
+    yield blocks.FieldList((("live keys", up_to), ("read with", census.isolation.value)))
     if scan.application is not None and all(p.restore_limit is None for p in census.partitions):
-        yield Paragraph(
+        yield blocks.Paragraph(
             f"The group {scan.application} has no committed offset on this topic. A restore loads nothing, and the "
             "application processes all records again."
         )
@@ -170,15 +158,17 @@ def _blocks(scan: Scan, *, details: bool, bars: bool) -> Iterator[Block]:
         least = "at least " if census.is_partial else ""
         title = f"{role.value.capitalize()}s: {least}{_rest(scan, role)}"
         if not census.ids(role):
-            yield Paragraph(f"{title}.")
+            yield blocks.Paragraph(f"{title}.")
             continue
         yield _by_partition(scan, role, title) if details else _by_id(scan, role, title)
         if bars:
             yield _in_bars(scan, role)
     if bars:
-        yield from titled_list("Not looked at", (f"{skipped.what}: {skipped.reason}" for skipped in scan.skipped))
+        yield from blocks.titled_list(
+            "Not looked at", (f"{skipped.what}: {skipped.reason}" for skipped in scan.skipped)
+        )
     if details:
-        yield table_of(
+        yield blocks.table_of(
             census.partitions,
             {
                 "partition": lambda partition: partition.partition,
@@ -191,9 +181,9 @@ def _blocks(scan: Scan, *, details: bool, bars: bool) -> Iterator[Block]:
             title="The log",
         )
     stopped = (f"partition {p.partition}: {p.stopped_early}" for p in census.partitions if p.stopped_early)
-    yield from titled_list("Not read to the end", stopped)
+    yield from blocks.titled_list("Not read to the end", stopped)
     if scan.holders is not None and scan.schema_ids:
-        yield Table(
+        yield blocks.Table(
             ("schema id", "subject", "version", "state"),
             tuple(_holder_rows(scan)),
             title="Who holds the ids"
@@ -202,7 +192,7 @@ def _blocks(scan: Scan, *, details: bool, bars: bool) -> Iterator[Block]:
         )
 
 
-def _by_id(scan: Scan, role: Role, title: str) -> Table:
+def _by_id(scan: Scan, role: Role, title: str) -> blocks.Table:
     from srfix.recovery.report.places import ranges
 
     rows: list[tuple[str, ...]] = []
@@ -223,21 +213,23 @@ def _by_id(scan: Scan, role: Role, title: str) -> Table:
                 ranges(partition for partition, _count in partition_counts),
             )
         )
-    return Table(("schema id", "records", "live keys", "not yet committed", "partitions"), tuple(rows), title=title)
+    return blocks.Table(
+        ("schema id", "records", "live keys", "not yet committed", "partitions"), tuple(rows), title=title
+    )
 
 
-def _in_bars(scan: Scan, role: Role) -> Folded:
+def _in_bars(scan: Scan, role: Role) -> blocks.Folded:
     ids = scan.census.ids(role)
     rows = []
     for partition in scan.census.partitions:
         records = {count.schema_id: count.records for count in partition.of(role).ids}
         rows.append((str(partition.partition), tuple(records.get(schema_id, 0) for schema_id in ids)))
     title = f"{role.value.capitalize()}s: records by partition and schema id"
-    drawn = Bars(("partition", *(f"id {schema_id}" for schema_id in ids)), tuple(rows), title=title)
-    return Folded(f"{role.value.capitalize()}s by partition", (drawn,), is_open=len(rows) <= _FEW_PARTITIONS)
+    drawn = blocks.Bars(("partition", *(f"id {schema_id}" for schema_id in ids)), tuple(rows), title=title)
+    return blocks.Folded(f"{role.value.capitalize()}s by partition", (drawn,), is_open=len(rows) <= _FEW_PARTITIONS)
 
 
-def _by_partition(scan: Scan, role: Role, title: str) -> Table:
+def _by_partition(scan: Scan, role: Role, title: str) -> blocks.Table:
     counts = (
         (partition.partition, count)
         for schema_id in scan.census.ids(role)
@@ -245,7 +237,7 @@ def _by_partition(scan: Scan, role: Role, title: str) -> Table:
         for count in partition.of(role).ids
         if count.schema_id == schema_id
     )
-    return table_of(
+    return blocks.table_of(
         counts,
         {
             "schema id": lambda row: row[1].schema_id,

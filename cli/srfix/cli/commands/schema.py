@@ -14,19 +14,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.half import InternalSchemaChoice, RecordHalf, half_options, schema_options
 from srfix.cli.options.options import output_option
-from srfix.cli.output.interface import (
-    Block,
-    Commands,
-    FieldList,
-    ItemList,
-    OutputFormat,
-    Paragraph,
-    Report,
-    Table,
-    Tone,
-    Verdict,
-    titled_list,
-)
+from srfix.cli.output import interface as blocks
 from srfix.cli.output.speaking import show_json, write_report
 from srfix.cli.version import version
 from srfix.serde.errors import ColumnError, UsageError
@@ -55,7 +43,7 @@ def schema(
     version: int | None,
     subject: str | None,
     connection: Connection,
-    output: OutputFormat,
+    output: blocks.OutputFormat,
 ) -> ExitCode:
     """Print the schema that ksqlDB makes from columns, ready to register, and the subjects that hold it already.
 
@@ -82,13 +70,13 @@ def schema(
             acceptance = None if subject is None else acceptance_of(registry, subject, wanted)
     assert inferred is not None
     wanted = _schema(half, choice, inferred.columns)
-    if output is OutputFormat.TABLE and half.columns is not None and standing is None:
+    if output is blocks.OutputFormat.TABLE and half.columns is not None and standing is None:
         for line in wanted.text.splitlines():  # with nothing else to say, the output can be piped
             show_json(line)
         return ExitCode.OK
     document = _document(half, inferred, wanted, standing, acceptance)
-    blocks = tuple(_blocks(inferred, wanted.text, standing, acceptance))
-    write_report(Report(document=document, blocks=blocks, verdict=_verdict(acceptance)), output)
+    shown = tuple(_blocks(inferred, wanted.text, standing, acceptance))
+    write_report(blocks.Report(document=document, blocks=shown, verdict=_verdict(acceptance)), output)
     return ExitCode.OK if acceptance is None or acceptance.is_accepted else ExitCode.FINDINGS
 
 
@@ -163,31 +151,31 @@ def _document(
     ).to_json()
 
 
-def _verdict(acceptance: Acceptance | None) -> Verdict | None:
+def _verdict(acceptance: Acceptance | None) -> blocks.Verdict | None:
     if acceptance is None:
         return None
     if acceptance.registered_id is not None:
         text = f"{acceptance.subject} holds the schema already, under id {acceptance.registered_id}"
     else:
         text = f"{acceptance.subject} would {'take' if acceptance.is_accepted else 'refuse'} the schema"
-    return Verdict(text=text, tone=Tone.GOOD if acceptance.is_accepted else Tone.BAD)
+    return blocks.Verdict(text=text, tone=blocks.Tone.GOOD if acceptance.is_accepted else blocks.Tone.BAD)
 
 
 def _blocks(
-    inferred: Inferred, text: str, standing: Standing | None, acceptance: SubjectAcceptance | None
-) -> Iterator[Block]:
+    inferred: Inferred, text: str, standing: Standing | None, acceptance: Acceptance | None
+) -> Iterator[blocks.Block]:
     # The schema is shown as a command, so that it can be copied: it stays on one line on any terminal, and Markdown
     # does not escape it.
     from srfix.serde.columns.text import print_columns
 
-    yield Commands(tuple(text.splitlines()))
-    yield FieldList((("columns", print_columns(inferred.columns)),))
+    yield blocks.Commands(tuple(text.splitlines()))
+    yield blocks.FieldList((("columns", print_columns(inferred.columns)),))
     if inferred.dropped:
-        yield Paragraph("Fields that no column holds are left out, as ksqlDB leaves them out:")
-        yield ItemList(tuple(f"{part.path}: {part.reason}" for part in inferred.dropped))
+        yield blocks.Paragraph("Fields that no column holds are left out, as ksqlDB leaves them out:")
+        yield blocks.ItemList(tuple(f"{part.path}: {part.reason}" for part in inferred.dropped))
     if standing is not None:
         if standing.holders:
-            yield Table(
+            yield blocks.Table(
                 ("subject", "version", "schema id", "state"),
                 tuple(
                     (h.subject, str(h.version), str(h.schema_id), "soft-deleted" if h.deleted else "live")
@@ -197,7 +185,7 @@ def _blocks(
             )
         else:
             where = "no subject" if standing.is_complete else "none of the changelog-like subjects"
-            yield Paragraph(f"It is registered under {where} of this registry.")
+            yield blocks.Paragraph(f"It is registered under {where} of this registry.")
     if acceptance is not None:
-        yield from titled_list("Why it is refused", acceptance.reasons)
-        yield FieldList((("compatibility", acceptance.level or "none"), ("mode", acceptance.mode or "none")))
+        yield from blocks.titled_list("Why it is refused", acceptance.reasons)
+        yield blocks.FieldList((("compatibility", acceptance.level), ("mode", acceptance.mode or "none")))

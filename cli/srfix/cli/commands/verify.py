@@ -8,37 +8,28 @@ import click
 
 from srfix.cli.command_classes import command
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options import options
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.evidence import EvidenceOptions, evidence_options
 from srfix.cli.options.gate import quiet_option
 from srfix.cli.options.given import given_options
-from srfix.cli.options.options import (
-    Hurry,
-    details_option,
-    expect_digest_option,
-    hurry_options,
-    isolation_of,
-    isolation_option,
-    only_option,
-    output_option,
-)
 from srfix.cli.output.interface import TONES, ItemList, OutputFormat, Report, Verdict
 from srfix.cli.output.speaking import say, write_report
 
 
 @command()
 @click.argument("path", metavar="PLAN|JOURNAL", type=click.Path(path_type=Path))
-@only_option
-@isolation_option
-@expect_digest_option
+@options.only_option
+@options.isolation_option
+@options.expect_digest_option
 @connection_options
 @evidence_options
-@hurry_options
+@options.hurry_options
 @engine_options
-@details_option
+@options.details_option
 @quiet_option
-@output_option
+@options.output_option
 def verify(
     path: Path,
     only: tuple[str, ...],
@@ -46,7 +37,7 @@ def verify(
     expect_digest: str | None,
     connection: Connection,
     evidence: EvidenceOptions,
-    hurry: Hurry,
+    hurry: options.Hurry,
     engine: CensusEngineChoice,
     details: bool,
     quiet: bool,
@@ -65,17 +56,10 @@ def verify(
     If the plan writes to a topic (srfix state seed-changelog, plan-expiry), srfix reads that topic again. It checks whether
     each planned row or deletion is there, or was overwritten since.
     """
+    from srfix.cli.reports import verification
     from srfix.cli.reports.diagnosis_words import advice_blocks
     from srfix.cli.reports.plan_running import connection_of_plan
     from srfix.cli.reports.topic_verification import verify_topic
-    from srfix.cli.reports.verification import (
-        looked_at,
-        verification_blocks,
-        verification_code,
-        verification_document,
-        verification_totals,
-        verification_verdict,
-    )
     from srfix.cli.session import open_cluster, show_progress
     from srfix.recovery.advice.playbook import upon_verification, upon_verification_in_short
     from srfix.recovery.census.local import LocalCensus
@@ -113,7 +97,7 @@ def verify(
                 supplied=supplied,
                 deadline_s=hurry.deadline_s,
                 max_records=hurry.max_records,
-                isolation=isolation_of(isolation),
+                isolation=options.isolation_of(isolation),
                 on_progress=None if quiet else show_progress(),
                 every_row=None if isinstance(counting, LocalCensus | ProcessCensus) else counting,
             )
@@ -129,14 +113,14 @@ def verify(
         )
         for circumstances, outcome in outcomes
     ]
-    code = verification_code(events)
-    blocks = [*verification_blocks(events, details=details, folds=output.folds)]
+    code = verification.verification_code(events)
+    blocks = [*verification.verification_blocks(events, details=details, folds=output.folds)]
     in_short = tuple(upon_verification_in_short(outcomes, command_line=command_line))
     blocks += advice_blocks(advice) if details else [ItemList(in_short)] if in_short else []
-    document = verification_document(plan, events, advice, verified=code is ExitCode.OK)
+    document = verification.verification_document(plan, events, advice, verified=code is ExitCode.OK)
     is_quiet = quiet and code is ExitCode.OK
     if not is_quiet or output is OutputFormat.JSON:
-        verdict = Verdict(text=verification_verdict(events), tone=TONES[code]) if events else None
+        verdict = Verdict(text=verification.verification_verdict(events), tone=TONES[code]) if events else None
         where = (("cluster", connection.cluster_shown), ("registry", plan.registry))
         write_report(Report(document=document, blocks=tuple(blocks), verdict=verdict, where=where), output)
     if is_quiet:
@@ -148,9 +132,9 @@ def verify(
     if output is OutputFormat.JSON:
         for count in counts:
             whose = f"{count.subject}: " if len(counts) > 1 else ""
-            say(f"{whose}{looked_at(count.ids, count.rows)}.", err=True)
+            say(f"{whose}{verification.looked_at(count.ids, count.rows)}.", err=True)
         for event in events:
             if isinstance(event, NotLookedAt):
                 say(f"Not looked at: {event.what} (subject {event.subject}).", err=True)
-    say(f"{verification_totals(events)}.", err=True)
+    say(f"{verification.verification_totals(events)}.", err=True)
     return code

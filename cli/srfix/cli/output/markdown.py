@@ -10,21 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, TextIO, assert_never
 
-from srfix.cli.output.interface import (
-    Bars,
-    Block,
-    Changes,
-    Commands,
-    FieldList,
-    Folded,
-    Heading,
-    ItemList,
-    Paragraph,
-    Picture,
-    Report,
-    Table,
-    names_of,
-)
+from srfix.cli.output import interface as blocks
 from srfix.recovery.commands import in_pieces
 from srfix.serde.printable import bounded, printable
 
@@ -41,63 +27,67 @@ _TICKET: Final = 30_000
 65,536."""
 
 
-def render(report: Report, stream: TextIO) -> None:
+def render(report: blocks.Report, stream: TextIO) -> None:
     """Writes the verdict and the blocks. Folded parts are complete if a ticket has room for them, others always."""
-    names = names_of(report.document)
+    names = blocks.names_of(report.document)
     pieces = [(block, _written([block], names)) for block in _led_by_verdict(report)]
-    left = _TICKET - sum(len(text) for block, text in pieces if not isinstance(block, Folded))
+    left = _TICKET - sum(len(text) for block, text in pieces if not isinstance(block, blocks.Folded))
     shown = []
     for block, text in pieces:
-        if isinstance(block, Folded):
+        if isinstance(block, blocks.Folded):
             left -= len(text)
             if left < 0 and not block.is_open:
                 text = _written(
-                    [Paragraph(f"{block.title}: left out, because a ticket cannot hold more. See --output html.")],
+                    [
+                        blocks.Paragraph(
+                            f"{block.title}: left out, because a ticket cannot hold more. See --output html."
+                        )
+                    ],
                     names,
                 )
         shown.append(text)
     stream.write("\n\n".join(shown) + "\n")
 
 
-def _led_by_verdict(report: Report) -> Iterator[Block]:
+def _led_by_verdict(report: blocks.Report) -> Iterator[blocks.Block]:
     headline = report.headline
     if headline is not None:
-        yield Heading(headline.text)
+        yield blocks.Heading(headline.text)
         where = ", ".join(f"{name} {value}" for name, value in report.where if value is not None)
         sentences = " ".join(text for text in (headline.more, f"Looked at: {where}." if where else None) if text)
         if sentences:
-            yield Paragraph(sentences)
+            yield blocks.Paragraph(sentences)
     yield from report.rest
 
 
-def _written(blocks: Iterable[Block], names: re.Pattern[str] | None) -> str:
-    return "\n\n".join("\n".join(_lines(block, names)) for block in blocks)
+def _written(several: Iterable[blocks.Block], names: re.Pattern[str] | None) -> str:
+    return "\n\n".join("\n".join(_lines(block, names)) for block in several)
 
 
-def _lines(block: Block, names: re.Pattern[str] | None) -> Iterator[str]:
+def _lines(block: blocks.Block, names: re.Pattern[str] | None) -> Iterator[str]:
     match block:
-        case Heading(text, level):
+        case blocks.Heading(text, level):
             yield f"{'#' * (level + 1)} {_text(bounded(text), names)}"
-        case Paragraph(text, is_warning):
+        case blocks.Paragraph(text, is_warning):
             yield f"{'**Mind:** ' if is_warning else ''}{_with_code(bounded(text), names)}"
-        case ItemList(items, is_numbered):
+        case blocks.ItemList(items, is_numbered):
             for number, item in enumerate(items, start=1):
                 yield f"{f'{number}.' if is_numbered else '-'} {_with_code(bounded(item), names)}"
-        case FieldList(pairs, title):
+        case blocks.FieldList(pairs, title):
             if title is not None:
                 yield f"**{_text(bounded(title), names)}**"
                 yield ""
             for name, value in pairs:
                 yield f"- **{_text(name, None)}**: {_text(bounded(value), names)}"
-        case Commands(lines):
+        case blocks.Commands(lines):
             yield _fenced("\n".join(lines))
-        case Changes(title, lines):
+        case blocks.Changes(title, lines):
             yield f"**{_text(bounded(title), names)}**"
             yield ""
             # GitHub colours a line that begins with an exclamation mark, and none with a tilde.
             marked = (f"{'!' if mark == '~' else mark} {printable(text)}" for mark, text in lines)
             yield _fenced("\n".join(marked), "diff")
-        case Table(columns, rows, title):
+        case blocks.Table(columns, rows, title):
             if title is not None:
                 yield f"**{_text(title, names)}**"
                 yield ""
@@ -105,16 +95,16 @@ def _lines(block: Block, names: re.Pattern[str] | None) -> Iterator[str]:
             yield f"|{'---|' * len(columns)}"
             for row in rows:
                 yield f"| {' | '.join(_cell(cell, names) for cell in row)} |"
-        case Bars():
+        case blocks.Bars():
             yield from _lines(block.as_table(), names)
-        case Picture(in_words=words):
+        case blocks.Picture(in_words=words):
             yield _text(bounded(words), names)
-        case Folded(title, blocks, is_open):
+        case blocks.Folded(title, inner, is_open):
             summary = html.escape(printable(title).replace("\n", " "), quote=False)
             # A blank line before and after the part that is Markdown again.
             yield f"<details{' open' if is_open else ''}><summary>{summary}</summary>"
             yield ""
-            yield _written(blocks, names)
+            yield _written(inner, names)
             yield ""
             yield "</details>"
         case _:

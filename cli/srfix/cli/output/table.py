@@ -18,37 +18,21 @@ from typing import Final, TextIO, assert_never
 from rich.cells import cell_len
 from rich.console import Console
 from rich.style import Style
-from rich.table import Table as RichTable
+from rich.table import Table
 from rich.text import Text
 
-from srfix.cli.output.interface import (
-    ERROR,
-    Bars,
-    Block,
-    Changes,
-    Commands,
-    FieldList,
-    Folded,
-    Heading,
-    ItemList,
-    Paragraph,
-    Picture,
-    Report,
-    Table,
-    Tone,
-    Verdict,
-)
+from srfix.cli.output import interface as blocks
 from srfix.cli.version import SITE
 from srfix.recovery.commands import in_pieces
 from srfix.serde.printable import bounded, message, one_line, printable
 
 _STYLES: Final = {
-    Tone.GOOD: "bold green",
-    Tone.BAD: "bold red",
-    Tone.LATER: "bold yellow",
-    Tone.UNSURE: "bold yellow",
-    Tone.NOTE: "bold blue",
-    Tone.PLAIN: "bold",
+    blocks.Tone.GOOD: "bold green",
+    blocks.Tone.BAD: "bold red",
+    blocks.Tone.LATER: "bold yellow",
+    blocks.Tone.UNSURE: "bold yellow",
+    blocks.Tone.NOTE: "bold blue",
+    blocks.Tone.PLAIN: "bold",
 }
 _OF_MARKS: Final = {"+": "green", "~": "yellow", "-": "red"}
 _CODE: Final = re.compile(r"\bSRF\d{3}\b")
@@ -61,7 +45,7 @@ _TRAILING_BLANKS = re.compile(r"(?m)(?<! )[ ]++((?:\x1b\[[0-9;]*m[ ]*)*)$")
 """The blanks with which rich fills a line to a table's width. Styles may end among these blanks."""
 
 
-def render(report: Report, stream: TextIO) -> None:
+def render(report: blocks.Report, stream: TextIO) -> None:
     """Writes the blocks. Text is folded only on a terminal. Ids and subjects are never broken."""
     width = None if stream.isatty() else _UNLIMITED
     # No markup, emoji or highlighting: a subject may hold brackets and colons.
@@ -77,25 +61,25 @@ def render(report: Report, stream: TextIO) -> None:
     stream.write(_TRAILING_BLANKS.sub(lambda match: match[1].replace(" ", ""), capture.get()))
 
 
-def _print_headline(console: Console, headline: Verdict) -> None:
+def _print_headline(console: Console, headline: blocks.Verdict) -> None:
     """Prints the verdict, and after it how much was looked at."""
     text = message(headline.text)
     more = f"{'' if text.endswith('.') else '.'} {message(headline.more)}" if headline.more else ""
     _print_text(console, f"{text}{more}", style=_STYLES[headline.tone], styled=len(text))
 
 
-def _print(console: Console, block: Block) -> None:
+def _print(console: Console, block: blocks.Block) -> None:
     match block:
-        case Heading(text, level, tone=tone):
-            is_plain = level != 1 and tone is Tone.PLAIN
+        case blocks.Heading(text, level, tone=tone):
+            is_plain = level != 1 and tone is blocks.Tone.PLAIN
             _print_text(console, message(text), style="bold dim" if is_plain else _STYLES[tone])
-        case Paragraph(text, is_warning):
+        case blocks.Paragraph(text, is_warning):
             for piece, is_command in _pieces(console, text):
                 if is_command:
                     _print_command(console, piece)
                 else:
                     _print_text(console, printable(piece), style="yellow" if is_warning else "")
-        case ItemList(items, is_numbered):
+        case blocks.ItemList(items, is_numbered):
             marks = [f"{number}." if is_numbered else "-" for number in range(1, len(items) + 1)]
             for mark, item in zip(marks, items, strict=True):
                 indent = f"{mark.ljust(len(marks[-1]))} "
@@ -105,28 +89,28 @@ def _print(console: Console, block: Block) -> None:
                     else:
                         _print_text(console, message(piece), first=indent, rest=" " * len(indent))
                         indent = " " * len(indent)
-        case FieldList(pairs, title):
+        case blocks.FieldList(pairs, title):
             if title is not None:
                 _print_text(console, message(title), style="bold")
             _print_fields(console, pairs, indent="" if title is None else "  ")
-        case Commands(lines):
+        case blocks.Commands(lines):
             for line in lines:
                 _print_command(console, line)
-        case Changes(title, lines):
+        case blocks.Changes(title, lines):
             _print_text(console, message(title), style="bold")
             for mark, text in lines:
                 _print_text(console, message(text), style=_OF_MARKS[mark], first=f"  {mark} ")
-        case Table(title=title):
+        case blocks.Table(title=title):
             if title is not None:
                 _print_text(console, printable(title))
             _print_table(console, block)
-        case Bars():
+        case blocks.Bars():
             _print(console, block.as_table())
-        case Picture(in_words=words):
+        case blocks.Picture(in_words=words):
             _print_text(console, message(words))
-        case Folded(title, blocks):
+        case blocks.Folded(title, inner):
             _print_text(console, message(title), style="bold dim")
-            for inner_block in blocks:
+            for inner_block in inner:
                 console.line()
                 _print(console, inner_block)
         case _:
@@ -141,8 +125,8 @@ def _print_text(
         shown = _linked(console, line)
         shown.stylize(style, 0, styled)
         styled = None if styled is None else max(styled - len(line) - 1, 0)
-        if line.startswith(ERROR):
-            shown.stylize("bold red", 0, len(ERROR))
+        if line.startswith(blocks.ERROR):
+            shown.stylize("bold red", 0, len(blocks.ERROR))
         console.print(shown, soft_wrap=True)
 
 
@@ -193,7 +177,7 @@ def _pieces(console: Console, text: str) -> Iterator[tuple[str, bool]]:
             yield stripped, is_command
 
 
-def _print_table(console: Console, block: Table) -> None:
+def _print_table(console: Console, block: blocks.Table) -> None:
     """Prints a table if each word fits in its column; otherwise prints it row by row, so that no name is broken."""
     if console.width == _UNLIMITED:
         for line in _lines([block.columns, *block.rows]):
@@ -209,7 +193,7 @@ def _print_table(console: Console, block: Table) -> None:
     if left >= 0:
         # srfix prints the title itself: rich would fold it to the table's width, and a subject is longer than most
         # tables are wide.
-        table = RichTable(box=None, pad_edge=False, padding=(0, _BETWEEN, 0, 0))
+        table = Table(box=None, pad_edge=False, padding=(0, _BETWEEN, 0, 0))
         for number, width in enumerate(widths):
             # Each column gets an explicit width, because rich would cut words if the line is too short.
             wanted = max(cell_len(cell) for cell in (heads[number], *(row[number] for row in rows)))

@@ -5,27 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from srfix.cli.output.interface import (
-    Block,
-    Commands,
-    FieldList,
-    Heading,
-    ItemList,
-    Paragraph,
-    table_of,
-    titled_list,
-)
-from srfix.cli.reports.diagnosis_words import (
-    advice_blocks,
-    ignored_line,
-    nothing_found,
-    repair_on_request,
-    secrets_to_add,
-    skipped_lines,
-    some,
-    title,
-    tone_of,
-)
+from srfix.cli.output import interface as blocks
+from srfix.cli.reports import diagnosis_words as words
 from srfix.cli.reports.pictures import picture_of
 from srfix.recovery.checks.table import BY_CODE
 from srfix.recovery.commands import CommandLine
@@ -41,34 +22,34 @@ _FEW_TOPICS: Final = 2
 
 def diagnosis_in_detail(
     diagnosis: Diagnosis, command_line: CommandLine, *, facts: Sequence[StoreFacts] = ()
-) -> Iterator[Block]:
+) -> Iterator[blocks.Block]:
     """The whole report: all findings with their place and reasons, the notes, what was not looked at, and what to do.
 
     :param facts: the facts behind the diagnosis, for a format that shows pictures.
     """
     if not diagnosis.findings:
-        yield Paragraph(nothing_found(diagnosis))
+        yield blocks.Paragraph(words.nothing_found(diagnosis))
     elif len(diagnosis.findings) > 1:
         # This is not a table, because the names of application and store leave no room for other columns.
-        yield ItemList(tuple(f"{title(finding)}{_keys(finding)}" for finding in diagnosis.findings))
+        yield blocks.ItemList(tuple(f"{words.title(finding)}{_keys(finding)}" for finding in diagnosis.findings))
     for finding in diagnosis.findings:
-        yield Heading(title(finding), tone=tone_of(finding.severity))
+        yield blocks.Heading(words.title(finding), tone=words.tone_of(finding.severity))
         yield from finding_in_detail(finding, facts)
-    yield from titled_list("Not looked at", skipped_lines(diagnosis.not_looked_at), is_apart=True)
+    yield from blocks.titled_list("Not looked at", words.skipped_lines(diagnosis.not_looked_at), is_apart=True)
     if diagnosis.ignored:
-        yield Paragraph(ignored_line(diagnosis))
-    yield from advice_blocks(diagnosis.applications)
-    also = repair_on_request(diagnosis)
+        yield blocks.Paragraph(words.ignored_line(diagnosis))
+    yield from words.advice_blocks(diagnosis.applications)
+    also = words.repair_on_request(diagnosis)
     if also is not None:
-        yield Heading("To repair it", level=2, is_apart=True)
-        yield Commands(
+        yield blocks.Heading("To repair it", level=2, is_apart=True)
+        yield blocks.Commands(
             (
                 command_line.command("plan", *also, "-o", "plan.json"),
                 command_line.command("apply", "plan.json"),
                 command_line.command("verify", "plan.json"),
             )
         )
-        yield from secrets_to_add(command_line, "plan", "apply", "verify")
+        yield from words.secrets_to_add(command_line, "plan", "apply", "verify")
 
 
 def _keys(finding: Finding) -> str:
@@ -81,12 +62,12 @@ def _keys(finding: Finding) -> str:
     return f": {named} {ids}" + (f" in {least}{counted(sum(live_keys), 'live key')}" if live_keys else "")
 
 
-def finding_in_detail(finding: Finding, facts: Sequence[StoreFacts] = ()) -> Iterator[Block]:
+def finding_in_detail(finding: Finding, facts: Sequence[StoreFacts] = ()) -> Iterator[blocks.Block]:
     """The full text about one finding and its repair; with its picture if the caller gives the facts."""
     source = "not decided" if finding.source is None else f"{finding.source.topic} (subject {finding.source.subject})"
     registered = enumerated(finding.registered_ids) or "nothing"
-    yield Paragraph(finding.explanation)
-    yield FieldList(
+    yield blocks.Paragraph(finding.explanation)
+    yield blocks.FieldList(
         (
             ("subject", finding.subject),
             ("schema ids there", registered),
@@ -104,7 +85,7 @@ def finding_in_detail(finding: Finding, facts: Sequence[StoreFacts] = ()) -> Ite
         # A note stands beside a finding with the same numbers, or has nothing to count.
         if any(fault.partitions for fault in finding.schema_ids):
             is_partial = any(fault.is_partial for fault in finding.schema_ids)
-            yield table_of(
+            yield blocks.table_of(
                 ((fault, place) for fault in finding.schema_ids for place in fault.partitions),
                 {
                     "schema id": lambda row: row[0].schema_id,
@@ -115,17 +96,17 @@ def finding_in_detail(finding: Finding, facts: Sequence[StoreFacts] = ()) -> Ite
                 },
                 title=BY_CODE[finding.code].partial if is_partial else None,
             )
-        yield from titled_list("Evidence", _evidence(finding))
-        yield from titled_list("Possible sources", _possible(finding))
+        yield from blocks.titled_list("Evidence", _evidence(finding))
+        yield from blocks.titled_list("Possible sources", _possible(finding))
         observations = (
             f"{observation.kind} {observation.says}: {observation.detail} ({observation.weight.value})"
             for observation in finding.observations
         )
-        yield from titled_list("What srfix sees of the application", observations)
-    yield Paragraph(f"Next: {finding.next}")
+        yield from blocks.titled_list("What srfix sees of the application", observations)
+    yield blocks.Paragraph(f"Next: {finding.next}")
     for note in finding.notes:
-        yield Heading(f"About the repair ({note.code})", level=2)
-        yield Paragraph(f"{note.explanation} {note.next}")
+        yield blocks.Heading(f"About the repair ({note.code})", level=2)
+        yield blocks.Paragraph(f"{note.explanation} {note.next}")
 
 
 def _evidence(finding: Finding) -> Iterator[str]:
@@ -141,7 +122,8 @@ def _evidence(finding: Finding) -> Iterator[str]:
         if not is_long or piece.topic in (None, source):
             yield _piece(piece)
     if is_long:
-        yield f"compared and not chosen: {some(other_topics)} (--output json shows the evidence for and against each topic)"
+        named = words.some(other_topics)
+        yield f"compared and not chosen: {named} (--output json shows the evidence for and against each topic)"
 
 
 def _has_several_splits(finding: Finding) -> bool:
@@ -169,7 +151,7 @@ def _possible(finding: Finding) -> Iterator[str]:
         yield f"{whose}. {for_and_against(candidate, several=several)}"
     if more := [candidate.topic or "no known topic" for candidate in finding.considered[MOST_SOURCES:]]:
         yield (
-            f"also possible: {some(list(dict.fromkeys(more)))} (--output json shows the evidence for and against "
+            f"also possible: {words.some(list(dict.fromkeys(more)))} (--output json shows the evidence for and against "
             "each topic)"
         )
 

@@ -6,17 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from srfix.cli.output.interface import Block, Commands, FieldList, Folded, Heading, ItemList, Paragraph, table_of
+from srfix.cli.reports import diagnosis_words as words
 from srfix.cli.reports.diagnosis_details import MOST_SOURCES, finding_in_detail, for_and_against
-from srfix.cli.reports.diagnosis_words import (
-    ignored_line,
-    nothing_found,
-    repair_on_request,
-    secrets_to_add,
-    skipped_lines,
-    some,
-    title,
-    tone_of,
-)
 from srfix.cli.reports.pictures import picture_of
 from srfix.cli.session import ClusterSession
 from srfix.recovery.checks.table import BY_CODE
@@ -48,7 +39,7 @@ def foreseen(session: ClusterSession, examination: Examination) -> InShort:
     The writes are not counted if no repair can be planned (`srfix plan` says why), or if a plan would ask for very many
     ids.
     """
-    also = repair_on_request(examination.diagnosis)
+    also = words.repair_on_request(examination.diagnosis)
     ids = sum(len(finding.schema_ids) for finding in examination.diagnosis.findings if finding.repairable)
     if also is None or ids > _MOST_IDS:
         return in_short(examination, None)
@@ -67,7 +58,7 @@ def diagnosis_in_short(
     """The blocks: each finding once, then the text about all of them. With `facts`, each has its picture and its
     details."""
     if not short.stores:
-        yield Paragraph(nothing_found(diagnosis))
+        yield Paragraph(words.nothing_found(diagnosis))
     kinds: dict[tuple[str, str], list[StoreInShort]] = {}
     for store in short.stores:
         kinds.setdefault((store.finding.code, store.finding.severity.value), []).append(store)
@@ -75,7 +66,7 @@ def diagnosis_in_short(
         yield from _of_one_kind(code, severity, stores, facts)
     if short.do_not:
         yield Paragraph(f"Until this is repaired: {_do_not(short.do_not)}.", is_warning=True)
-    also = repair_on_request(diagnosis)
+    also = words.repair_on_request(diagnosis)
     if also is not None:
         how_many = f", in {counted(short.writes, 'write')}" if short.writes and len(short.stores) > 1 else ""
         in_the_way = sorted(
@@ -88,7 +79,7 @@ def diagnosis_in_short(
         else:
             yield Paragraph(f"To repair {_what_a_plan_repairs(short.stores)}{how_many}, make a plan and read the plan:")
         yield Commands((command_line.command("plan", *also, "-o", "plan.json"),))
-        yield from secrets_to_add(command_line, "plan")
+        yield from words.secrets_to_add(command_line, "plan")
     last = [*_notes(short.notes), *_not_looked_at(diagnosis)]
     if facts is None and (diagnosis.findings or diagnosis.not_looked_at):
         meaning = f". {command_line.quoted('explain', diagnosis.findings[0].code)}" if diagnosis.findings else ""
@@ -100,15 +91,15 @@ def diagnosis_in_short(
     if facts is not None:
         yield from _folded(diagnosis, short.notes)
     if diagnosis.ignored:
-        yield Paragraph(ignored_line(diagnosis))
+        yield Paragraph(words.ignored_line(diagnosis))
 
 
 def _folded(diagnosis: Diagnosis, notes: Sequence[Finding]) -> Iterator[Block]:
     """The text about more than one finding, and the notes; folded away."""
     for note in notes:
-        yield Folded(title(note), tuple(finding_in_detail(note)))
+        yield Folded(words.title(note), tuple(finding_in_detail(note)))
     if diagnosis.not_looked_at:
-        lines = tuple(skipped_lines(diagnosis.not_looked_at))
+        lines = tuple(words.skipped_lines(diagnosis.not_looked_at))
         yield Folded(f"Not looked at: {counted(len(diagnosis.not_looked_at), 'thing')}", (ItemList(lines),))
     for application_advice in diagnosis.applications:
         if application_advice.advice:
@@ -128,9 +119,9 @@ def _with_details(finding: Finding, facts: Sequence[StoreFacts] | None) -> Itera
 def _of_one_kind(
     code: str, severity: str, stores: Sequence[StoreInShort], facts: Sequence[StoreFacts] | None
 ) -> Iterator[Block]:
-    entry, tone = BY_CODE[code], tone_of(stores[0].finding.severity)
+    entry, tone = BY_CODE[code].entry, words.tone_of(stores[0].finding.severity)
     if len(stores) == 1:
-        yield Heading(title(stores[0].finding), tone=tone)
+        yield Heading(words.title(stores[0].finding), tone=tone)
         yield FieldList((("what", _explained(entry.title)), *_facts(stores[0], has_table=True)))
         yield from _ids(stores[0])
         yield from _next(stores)
@@ -145,7 +136,7 @@ def _of_one_kind(
             whose = _whose(store.finding)
             yield Folded(whose, (FieldList(tuple(_facts(store))), *finding_in_detail(store.finding, facts)))
     elif len(stores) > _MOST_STORES:
-        yield Paragraph(f"And {some([_whose(store.finding) for store in stores[_MOST_STORES:]])}.")
+        yield Paragraph(f"And {words.some([_whose(store.finding) for store in stores[_MOST_STORES:]])}.")
     yield from _next(stores)
 
 
@@ -181,7 +172,7 @@ def _facts(store: StoreInShort, *, has_table: bool = False) -> Iterator[tuple[st
         yield "ids there", enumerated(finding.registered_ids) or "none"
     elif finding.source is None:
         topics = list(dict.fromkeys(candidate.topic for candidate in finding.considered if candidate.topic is not None))
-        yield "source", f"not decided: {some(topics)}" if topics else "not decided"
+        yield "source", f"not decided: {words.some(topics)}" if topics else "not decided"
         for candidate in finding.considered[:MOST_SOURCES]:
             if candidate.topic is not None:
                 yield candidate.topic, for_and_against(candidate)
@@ -217,9 +208,9 @@ def _next(stores: Sequence[StoreInShort]) -> Iterator[Block]:
         yield Paragraph(next_step)
 
 
-def _do_not(words: Sequence[str]) -> str:
+def _do_not(prohibitions: Sequence[str]) -> str:
     """`do not a`, `do not a, and do not b`: each prohibition gets its own "do not"."""
-    *others, last = (f"do not {each}" for each in words)
+    *others, last = (f"do not {each}" for each in prohibitions)
     return f"{', '.join(others)}, and {last}" if others else last
 
 
@@ -241,13 +232,13 @@ def _notes(notes: Sequence[Finding]) -> Iterator[str]:
         else:
             entry = BY_CODE[code]
             harmless = ", breaks nothing now" if entry.severity == Severity.BROKEN.value else ""
-            yield f"Note {code}{harmless}: {entry.title} ({some(list(dict.fromkeys(map(_whose, code_notes))))})"
+            yield f"Note {code}{harmless}: {entry.title} ({words.some(list(dict.fromkeys(map(_whose, code_notes))))})"
 
 
 def _not_looked_at(diagnosis: Diagnosis) -> Iterator[str]:
     """The skipped checks that could hide a finding, up to a number of reasons, and the number of the others."""
     hiding = [gap for gap in diagnosis.not_looked_at if gap.could_hide]
-    lines = list(skipped_lines(hiding))
+    lines = list(words.skipped_lines(hiding))
     for line in lines[:_MOST_REASONS]:
         yield f"Not looked at: {line}"
     if len(lines) > _MOST_REASONS:

@@ -5,18 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from srfix.cli.output.interface import (
-    Block,
-    FieldList,
-    Heading,
-    ItemList,
-    Paragraph,
-    Table,
-    Tone,
-    Verdict,
-    table_of,
-    titled_list,
-)
+from srfix.cli.output import interface as blocks
 from srfix.cli.reports.diagnosis_words import tone_of
 from srfix.recovery.forecasts import Certainty, Foretold
 from srfix.recovery.guard.models import Forecast, StoreKind
@@ -33,7 +22,7 @@ _MEANS: Final = {
 }
 
 
-def forecast_verdict(forecast: Forecast) -> Verdict:
+def forecast_verdict(forecast: Forecast) -> blocks.Verdict:
     """The prediction in one line, with how much was judged and looked at."""
     serious = [finding for finding in forecast.foretold if finding.is_serious]
     counts = {
@@ -48,10 +37,10 @@ def forecast_verdict(forecast: Forecast) -> Verdict:
         else ", ".join(f"{counts[certainty]} {certainty.value}" for certainty in kinds)
     )
     if forecast.fails:
-        tone = min((tone_of(finding.severity) for finding in serious if finding.fails), key=list(Tone).index)
+        tone = min((tone_of(finding.severity) for finding in serious if finding.fails), key=list(blocks.Tone).index)
     else:
-        tone = Tone.UNSURE if forecast.is_open else Tone.GOOD
-    return Verdict(
+        tone = blocks.Tone.UNSURE if forecast.is_open else blocks.Tone.GOOD
+    return blocks.Verdict(
         text=f"{counted(len(serious), 'finding')}: {kinds_in_words}"
         if serious
         else "Nothing that was looked at will break",
@@ -69,24 +58,24 @@ def _looked_at(forecast: Forecast) -> str:
     return f"{counted(notes, 'note')}; {counted(judged, 'store')} judged{skipped}{ignored}."
 
 
-def forecast_blocks(forecast: Forecast) -> Iterator[Block]:
+def forecast_blocks(forecast: Forecast) -> Iterator[blocks.Block]:
     """First the findings that will break something, then notes, stores and names, and the skipped checks."""
     serious = [finding for finding in forecast.foretold if finding.is_serious]
     notes = [finding for finding in forecast.foretold if not finding.is_serious]
     for finding in serious:
-        yield Heading(_title(finding), level=2, tone=tone_of(finding.severity))
-        yield Paragraph(finding.explanation)
-        yield Paragraph(f"{finding.certainty.value.capitalize()}: {_MEANS[finding.certainty]}")
+        yield blocks.Heading(_title(finding), level=2, tone=tone_of(finding.severity))
+        yield blocks.Paragraph(finding.explanation)
+        yield blocks.Paragraph(f"{finding.certainty.value.capitalize()}: {_MEANS[finding.certainty]}")
         if finding.first:
-            yield ItemList(finding.first, is_numbered=True)
-    yield from titled_list("Notes", (f"{_title(finding)}: {finding.explanation}" for finding in notes))
+            yield blocks.ItemList(finding.first, is_numbered=True)
+    yield from blocks.titled_list("Notes", (f"{_title(finding)}: {finding.explanation}" for finding in notes))
     if forecast.ignored:
         named = enumerated([_title(finding) for finding in forecast.ignored])
-        yield Paragraph(f"Ignored (--ignore), so these findings do not cause exit code 1: {named}.")
-    yield FieldList(tuple(_assumed(forecast)), title="Judged for")
+        yield blocks.Paragraph(f"Ignored (--ignore), so these findings do not cause exit code 1: {named}.")
+    yield blocks.FieldList(tuple(_assumed(forecast)), title="Judged for")
     yield from _tables(forecast)
     left_out = (*forecast.skipped, *forecast.unasked)
-    yield from titled_list("Not looked at", (f"{gap.what}: {gap.reason}" for gap in left_out))
+    yield from blocks.titled_list("Not looked at", (f"{gap.what}: {gap.reason}" for gap in left_out))
 
 
 def forecast_summary(forecast: Forecast) -> str:
@@ -123,7 +112,7 @@ def _title(finding: Foretold) -> str:
     return f"{f'{finding.code} ' if finding.code else ''}{whose}, {finding.severity.value}: {finding.certainty.value}"
 
 
-def _tables(forecast: Forecast) -> Iterator[Block]:
+def _tables(forecast: Forecast) -> Iterator[blocks.Block]:
     of_topics = [
         store_forecast for store_forecast in forecast.stores if store_forecast.store.kind is not StoreKind.OTHER
     ]
@@ -131,7 +120,7 @@ def _tables(forecast: Forecast) -> Iterator[Block]:
         str(store_forecast.store) for store_forecast in of_topics
     }
     if of_topics:
-        yield table_of(
+        yield blocks.table_of(
             of_topics,
             {
                 "store": lambda store_forecast: store_forecast.store,
@@ -142,7 +131,7 @@ def _tables(forecast: Forecast) -> Iterator[Block]:
             title="Stores that may restore from a source topic",
         )
     if other_stores:
-        yield Paragraph(
+        yield blocks.Paragraph(
             f"These stores do not: {enumerated(sorted(other_stores))}. Each of them has a changelog of its own, or no "
             "changelog. If a store has no changelog, its serdes make a subject without a topic, and this is "
             "harmless (SRF007)."
@@ -155,7 +144,7 @@ def _tables(forecast: Forecast) -> Iterator[Block]:
                 (subject_forecast.subject, subject_forecast.certainty.value, subject_forecast.why), []
             ).append("-" if subject_forecast.version is None else str(subject_forecast.version))
     if rows:
-        yield Table(
+        yield blocks.Table(
             ("subject", "Kafka Streams", "happens", "what it is"),
             tuple((subject, ", ".join(versions), how, why) for (subject, how, why), versions in rows.items()),
             title="Subjects without a topic, after the stores have written records",

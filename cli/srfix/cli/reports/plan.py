@@ -8,21 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from srfix.cli.options.connecting import servers_shown
-from srfix.cli.output.interface import (
-    Block,
-    Changes,
-    Commands,
-    FieldList,
-    Folded,
-    Heading,
-    ItemList,
-    Paragraph,
-    Report,
-    Table,
-    Tone,
-    Verdict,
-    titled_list,
-)
+from srfix.cli.output import interface as blocks
 from srfix.cli.reports.diagnosis_words import secrets_to_add
 from srfix.cli.reports.pictures import picture_before
 from srfix.recovery.actions.actions import Action, Register
@@ -40,10 +26,10 @@ _FEW_STEPS: Final = 12
 
 def plan_report(
     plan: Plan, *, path: Path | None, command_line: CommandLine, details: bool = False, folds: bool = False
-) -> Report:
+) -> blocks.Report:
     """The report of a plan, with the commands for its file. With `folds` the details are there, folded away, and
     pictures."""
-    return Report(
+    return blocks.Report(
         document=plan_document(plan),
         blocks=tuple(_blocks(plan, path, command_line, details=details, folds=folds)),
         verdict=_verdict(plan),
@@ -51,57 +37,63 @@ def plan_report(
     )
 
 
-def _verdict(plan: Plan) -> Verdict:
+def _verdict(plan: Plan) -> blocks.Verdict:
     match _blocks(plan, None, CommandLine(), details=False, folds=False)[0]:
-        case Heading(text) | Paragraph(text):
+        case blocks.Heading(text) | blocks.Paragraph(text):
             is_stuck = bool(not plan.actions and plan.omissions and not plan.passed_over)
             left = f"{counted(len(plan.left_out), 'finding')} not in this plan; see below." if plan.left_out else None
-            return Verdict(text=text, tone=Tone.UNSURE if is_stuck or left else Tone.PLAIN, more=left)
+            return blocks.Verdict(
+                text=text, tone=blocks.Tone.UNSURE if is_stuck or left else blocks.Tone.PLAIN, more=left
+            )
         case _:
             raise AssertionError("a plan's report begins with what it comes to")
 
 
-def _blocks(plan: Plan, path: Path | None, command_line: CommandLine, *, details: bool, folds: bool) -> list[Block]:
+def _blocks(
+    plan: Plan, path: Path | None, command_line: CommandLine, *, details: bool, folds: bool
+) -> list[blocks.Block]:
     if not plan.actions:
         if plan.omissions and not plan.passed_over:
-            return [Paragraph("Nothing can be planned now. The reasons are below.")]
+            return [blocks.Paragraph("Nothing can be planned now. The reasons are below.")]
         if not plan.passed_over:
-            return [Paragraph("Nothing to repair: no registration is missing.")]
-        return [Paragraph("No repair is necessary."), *titled_list("Not asked for", plan.passed_over)]
+            return [blocks.Paragraph("Nothing to repair: no registration is missing.")]
+        return [blocks.Paragraph("No repair is necessary."), *blocks.titled_list("Not asked for", plan.passed_over)]
     if not details:
         return [*_in_short(plan, path, command_line, folds=folds)]
     return [
-        Heading(_title(plan)),
+        blocks.Heading(_title(plan)),
         *_steps(plan.actions),
         *_expects(plan),
-        Heading("What it costs", level=2),
-        ItemList(plan.price),
+        blocks.Heading("What it costs", level=2),
+        blocks.ItemList(plan.price),
         *_not_planned(plan),
-        Heading("Before and after the repair", level=2),
-        ItemList(plan.playbook, is_numbered=True),
+        blocks.Heading("Before and after the repair", level=2),
+        blocks.ItemList(plan.playbook, is_numbered=True),
         *_schemas(plan),
-        Heading("Next", level=2),
+        blocks.Heading("Next", level=2),
         *_next(plan, path, command_line),
     ]
 
 
-def _in_short(plan: Plan, path: Path | None, command_line: CommandLine, *, folds: bool) -> Iterator[Block]:
-    yield Heading(_title(plan))
+def _in_short(plan: Plan, path: Path | None, command_line: CommandLine, *, folds: bool) -> Iterator[blocks.Block]:
+    yield blocks.Heading(_title(plan))
     around = until_repaired(plan.circumstances)
     if around is not None:
-        yield Paragraph(around, is_warning=True)
+        yield blocks.Paragraph(around, is_warning=True)
     for subject, lines in changes(plan):
-        yield Changes(title=subject, lines=lines)
+        yield blocks.Changes(title=subject, lines=lines)
         if folds:
             yield from picture_before(plan, subject)
     if folds:
-        yield Folded("Every step, in order", tuple(_steps(plan.actions)), is_open=len(plan.actions) <= _FEW_STEPS)
-        yield Heading("What it costs", level=2)
-    yield ItemList(plan.price)
+        yield blocks.Folded(
+            "Every step, in order", tuple(_steps(plan.actions)), is_open=len(plan.actions) <= _FEW_STEPS
+        )
+        yield blocks.Heading("What it costs", level=2)
+    yield blocks.ItemList(plan.price)
     yield from _not_planned(plan)
     if folds:
-        yield Folded("What to do before and after", (ItemList(plan.playbook, is_numbered=True),))
-        yield Folded("The state that the plan expects, and the schemas", (*_expects(plan), *_schemas(plan)))
+        yield blocks.Folded("What to do before and after", (blocks.ItemList(plan.playbook, is_numbered=True),))
+        yield blocks.Folded("The state that the plan expects, and the schemas", (*_expects(plan), *_schemas(plan)))
     yield from _next(plan, path, command_line)
 
 
@@ -110,53 +102,53 @@ def _title(plan: Plan) -> str:
     return f"Plan for {plan.registry}: {counted(steps, 'step')}; srfix rollback undoes {'it' if steps == 1 else 'them'}"
 
 
-def _expects(plan: Plan) -> Iterator[Block]:
-    yield Heading("The plan expects this state", level=2)
+def _expects(plan: Plan) -> Iterator[blocks.Block]:
+    yield blocks.Heading("The plan expects this state", level=2)
     for subject in sorted(plan.expects):
         yield from _state(plan.expects[subject])
 
 
-def _schemas(plan: Plan) -> Iterator[Block]:
+def _schemas(plan: Plan) -> Iterator[blocks.Block]:
     schemas = {action.schema_id: action.schema.text for action in plan.actions if isinstance(action, Register)}
-    yield Heading("The schemas", level=2)
-    yield ItemList(tuple(f"{schema_id}: {text}" for schema_id, text in sorted(schemas.items())))
+    yield blocks.Heading("The schemas", level=2)
+    yield blocks.ItemList(tuple(f"{schema_id}: {text}" for schema_id, text in sorted(schemas.items())))
 
 
-def _not_planned(plan: Plan) -> Iterator[Block]:
-    yield from titled_list("Not in this plan", plan.left_out)
-    yield from titled_list("Not asked for", plan.passed_over)
+def _not_planned(plan: Plan) -> Iterator[blocks.Block]:
+    yield from blocks.titled_list("Not in this plan", plan.left_out)
+    yield from blocks.titled_list("Not asked for", plan.passed_over)
 
 
-def _next(plan: Plan, path: Path | None, command_line: CommandLine) -> Iterator[Block]:
+def _next(plan: Plan, path: Path | None, command_line: CommandLine) -> Iterator[blocks.Block]:
     """The digest for the reviewer of the plan, and the command to run."""
     cost: tuple[tuple[str, str], ...] = (("in all", counted_changes(plan)),)
     if plan.cost is not None:
         cost = (*cost, ("cost", plan.cost.in_words))
     if path is None:
-        yield FieldList(cost)
-        yield Commands((command_line.command("plan", "-o", "plan.json"),))
+        yield blocks.FieldList(cost)
+        yield blocks.Commands((command_line.command("plan", "-o", "plan.json"),))
         yield from secrets_to_add(command_line, "plan")
         return
-    yield FieldList((*cost, ("digest", plan.digest)))
-    yield Commands((command_line.command("apply", *positional(str(path))),))
+    yield blocks.FieldList((*cost, ("digest", plan.digest)))
+    yield blocks.Commands((command_line.command("apply", *positional(str(path))),))
     yield from secrets_to_add(command_line, "apply")
 
 
-def _steps(actions: Iterable[Action]) -> list[Block]:
+def _steps(actions: Iterable[Action]) -> list[blocks.Block]:
     """The steps, subject by subject: a phantom subject's name is too long to stand in every line."""
-    blocks: list[Block] = []
+    shown: list[blocks.Block] = []
     for subject, group in groupby(actions, key=lambda action: action.subject):
         rows = tuple((str(action.step), describe(action)) for action in group)
-        blocks.append(Table(("step", "what"), rows, title=f"Subject {subject}"))
-    return blocks
+        shown.append(blocks.Table(("step", "what"), rows, title=f"Subject {subject}"))
+    return shown
 
 
-def _state(state: SubjectState) -> list[Block]:
+def _state(state: SubjectState) -> list[blocks.Block]:
     fields = ", ".join(f"{name}={value}" for name, value in sorted((state.config or {}).items()))
     items = [state.versions_in_words, fields or "no configuration of its own"]
     if state.mode is not None:
         items.append(f"mode {state.mode}")
-    return [Paragraph(f"Subject {state.subject}"), ItemList(tuple(items))]
+    return [blocks.Paragraph(f"Subject {state.subject}"), blocks.ItemList(tuple(items))]
 
 
 _FEW_SUBJECTS: Final = 4
@@ -166,17 +158,17 @@ _MOST_SUBJECTS: Final = 8
 _MOST_IDS: Final = 8
 
 
-def before_apply(plan: Plan, journal: str, command_line: CommandLine) -> Iterator[Block]:
+def before_apply(plan: Plan, journal: str, command_line: CommandLine) -> Iterator[blocks.Block]:
     """The subjects, the ids, and how to undo the plan. The question itself names the number of steps."""
     subjects = sorted(plan.expects)
     items: list[str] = []
     if len(subjects) <= _FEW_SUBJECTS:
         for subject, lines in changes(plan):
-            yield Changes(title=subject, lines=lines)
+            yield blocks.Changes(title=subject, lines=lines)
     else:
         registered = {action.schema_id for action in plan.actions if isinstance(action, Register)}
         ids = enumerated(sorted(registered), most=_MOST_IDS) or "none"
         items = [f"schema ids {ids} under {len(subjects)} subjects:", *subjects[:_MOST_SUBJECTS]]
         if len(subjects) > _MOST_SUBJECTS:
             items.append(f"and {len(subjects) - _MOST_SUBJECTS} more; the plan names all")
-    yield ItemList((*items, f"undo: {command_line.quoted('rollback', *positional(journal))}"))
+    yield blocks.ItemList((*items, f"undo: {command_line.quoted('rollback', *positional(journal))}"))

@@ -10,19 +10,7 @@ from pathlib import Path
 
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection
-from srfix.cli.output.interface import (
-    TONES,
-    Block,
-    Commands,
-    FieldList,
-    Heading,
-    ItemList,
-    OutputFormat,
-    Paragraph,
-    Report,
-    Tone,
-    table_of,
-)
+from srfix.cli.output import interface as blocks
 from srfix.cli.output.speaking import confirm, say_on_the_way, write_report
 from srfix.cli.reports.plan_running import cluster_of_plan, running, way_on
 from srfix.cli.session import open_cluster, patience_s
@@ -104,7 +92,7 @@ def apply_to_topic(
     expect_digest: str | None,
     yes: bool,
     connection: Connection,
-    output: OutputFormat,
+    output: blocks.OutputFormat,
 ) -> ExitCode:
     require_digest(plan.digest, expect_digest, where=path)
     question = f"Carry out {counted(len(plan.actions), 'step')} on {plan.bootstrap_servers}?"
@@ -133,8 +121,8 @@ def apply_to_topic(
         steps=[TopicAppliedStep.of(step, report) for step, report in done],
         is_finished=run.code is ExitCode.OK,
     )
-    blocks = tuple(_applied(plan, path, journal_path, done, run.code, is_news=is_news))
-    write_report(Report(document=document.to_json(), blocks=blocks), output)
+    shown = tuple(_applied(plan, path, journal_path, done, run.code, is_news=is_news))
+    write_report(blocks.Report(document=document.to_json(), blocks=shown), output)
     return run.code
 
 
@@ -145,7 +133,7 @@ def roll_back_topic(
     expect_digest: str | None,
     yes: bool,
     connection: Connection,
-    output: OutputFormat,
+    output: blocks.OutputFormat,
 ) -> ExitCode:
     """Undoes a topic plan, and reports it. `path` is what the user named: the journal, or the plan beside it."""
     state = TOPIC_JOURNALS.read(journal_path)
@@ -174,11 +162,11 @@ def roll_back_topic(
                     heading = "This plan was already rolled back; this run wrote nothing"
     if run.code is not ExitCode.OK:
         heading = "Rolled back in part"
-    blocks: list[Block] = [Heading(heading, tone=TONES[run.code])]
+    shown: list[blocks.Block] = [blocks.Heading(heading, tone=blocks.TONES[run.code])]
     if lines:
-        blocks.append(ItemList(tuple(lines)))
+        shown.append(blocks.ItemList(tuple(lines)))
     if left:
-        blocks += [Paragraph("Left as it is:"), ItemList(tuple(left))]
+        shown += [blocks.Paragraph("Left as it is:"), blocks.ItemList(tuple(left))]
     document = TopicRollbackDocument(
         srfix=version("srfix"),
         digest=plan.digest,
@@ -187,7 +175,7 @@ def roll_back_topic(
         steps=steps,
         is_finished=run.code is ExitCode.OK,
     )
-    write_report(Report(document=document.to_json(), blocks=tuple(blocks)), output)
+    write_report(blocks.Report(document=document.to_json(), blocks=tuple(shown)), output)
     return run.code
 
 
@@ -205,7 +193,7 @@ def _clients(connection: Connection, plan: TopicPlan) -> Iterator[tuple[Cluster,
 
 def _is_wanted(plan: TopicPlan, question: str, command: str) -> bool:
     lines = (*(describe(plan, step) for step in plan.actions), *plan.price, f"undo: {plan.undo}")
-    return confirm(command, (ItemList(lines),), question)
+    return confirm(command, (blocks.ItemList(lines),), question)
 
 
 def _applied(
@@ -216,21 +204,21 @@ def _applied(
     code: ExitCode,
     *,
     is_news: bool,
-) -> Iterator[Block]:
+) -> Iterator[blocks.Block]:
     if not is_news:
-        yield Heading("This plan was already applied; this run wrote nothing")
+        yield blocks.Heading("This plan was already applied; this run wrote nothing")
     elif code is ExitCode.OK:
-        yield Heading(f"Applied: {counted(len(plan.actions), 'step')} carried out", tone=Tone.GOOD)
+        yield blocks.Heading(f"Applied: {counted(len(plan.actions), 'step')} carried out", tone=blocks.Tone.GOOD)
     else:
-        yield Heading("Applied in part", tone=Tone.BAD)
+        yield blocks.Heading("Applied in part", tone=blocks.Tone.BAD)
     left = sum(report.left for _step, report in done)
     if left:
         what = "it, or it has gone" if left == 1 else "them, or they have gone"
-        yield Paragraph(
+        yield blocks.Paragraph(
             f"srfix did not change {counted(left, 'key')}: since the plan was made, somebody has written {what}."
         )
     if code is ExitCode.OK:
-        yield ItemList(plan.playbook, is_numbered=True)
+        yield blocks.ItemList(plan.playbook, is_numbered=True)
     yield from way_on(path, journal_path, code)
 
 
@@ -244,24 +232,26 @@ def _remarks(report: StepReport) -> str:
     return f" ({text})" if text else ""
 
 
-def topic_plan_report(plan: TopicPlan, path: Path, command_line: CommandLine) -> Report:
-    return Report(document=topic_plan_document(plan), blocks=tuple(_blocks(plan, path, command_line)))
+def topic_plan_report(plan: TopicPlan, path: Path, command_line: CommandLine) -> blocks.Report:
+    return blocks.Report(document=topic_plan_document(plan), blocks=tuple(_blocks(plan, path, command_line)))
 
 
-def _blocks(plan: TopicPlan, path: Path, command_line: CommandLine) -> Iterator[Block]:
+def _blocks(plan: TopicPlan, path: Path, command_line: CommandLine) -> Iterator[blocks.Block]:
 
     work = plan.work
     if not plan.actions:
-        yield Heading("Nothing to write")
-        yield ItemList(plan.price)
+        yield blocks.Heading("Nothing to write")
+        yield blocks.ItemList(plan.price)
         return
     match work:
         case SeedChangelog():
-            yield Heading(f"Plan: fill {work.changelog} from {work.source}")
+            yield blocks.Heading(f"Plan: fill {work.changelog} from {work.source}")
         case ExpireKeys():
-            yield Heading(f"Plan: delete {plan.rows:,} keys of {work.topic}")
-            yield FieldList(tuple((f"sample {number}", text) for number, text in enumerate(work.samples, start=1)))
-    yield table_of(
+            yield blocks.Heading(f"Plan: delete {plan.rows:,} keys of {work.topic}")
+            yield blocks.FieldList(
+                tuple((f"sample {number}", text) for number, text in enumerate(work.samples, start=1))
+            )
+    yield blocks.table_of(
         work.partitions,
         {
             "partition": lambda partition_rows: partition_rows.partition,
@@ -274,15 +264,15 @@ def _blocks(plan: TopicPlan, path: Path, command_line: CommandLine) -> Iterator[
         },
         title="What is written, by partition",
     )
-    yield Heading("Steps", level=2)
-    yield ItemList(tuple(describe(plan, step) for step in plan.actions), is_numbered=True)
-    yield Heading("Before you apply the plan", level=2)
-    yield ItemList(plan.price)
-    yield Heading("In order", level=2)
-    yield ItemList(plan.playbook, is_numbered=True)
-    yield Paragraph("Nothing is written yet. To apply the plan:")
-    yield Commands((command_line.command("apply", *positional(str(path))),))
-    yield Paragraph(plan.undo)
+    yield blocks.Heading("Steps", level=2)
+    yield blocks.ItemList(tuple(describe(plan, step) for step in plan.actions), is_numbered=True)
+    yield blocks.Heading("Before you apply the plan", level=2)
+    yield blocks.ItemList(plan.price)
+    yield blocks.Heading("In order", level=2)
+    yield blocks.ItemList(plan.playbook, is_numbered=True)
+    yield blocks.Paragraph("Nothing is written yet. To apply the plan:")
+    yield blocks.Commands((command_line.command("apply", *positional(str(path))),))
+    yield blocks.Paragraph(plan.undo)
 
 
 def _time(timestamp_ms: int | None) -> str:

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import click
 
 from srfix.cli.command_classes import command
-from srfix.cli.commands.state.choosing import (
-    StoreChoice,
-    choice_options,
-    damage_lines,
-    directory_argument,
-    shut_places,
-    shut_stores,
-)
+from srfix.cli.commands.state import choosing
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_options
@@ -45,8 +38,8 @@ _COMMITTED: Final = "committed"
 
 
 @command()
-@directory_argument
-@choice_options
+@choosing.directory_argument
+@choosing.choice_options
 @click.option("--topic", help="The changelog or source topic. Default: the topic that the directory names.")
 @click.option(
     "--until",
@@ -59,7 +52,7 @@ _COMMITTED: Final = "committed"
 @output_option
 def diff(
     directory: str,
-    choice: StoreChoice,
+    choice: choosing.StoreChoice,
     topic: str | None,
     until: Literal["end", "committed"],
     connection: Connection,
@@ -100,7 +93,7 @@ def diff(
         else [partition for partition in to_compare.ranges if partition not in partitions]
     )
     unseen = [f"partition {partition} of {name}: its task is not in {directory}" for partition in apart]
-    unseen += [line for group in (shut_places(application), shut_stores(stores)) for line in group]
+    unseen += [line for group in (choosing.shut_places(application), choosing.shut_stores(stores)) for line in group]
     if application.is_in_use:
         unseen.append("rows in the memory of the process that has the directory open")
     unseen += _not_known(done, name, to_compare)
@@ -116,7 +109,7 @@ def diff(
     )
     differ = sum(comparison.differ for comparison in done)
     same = sum(comparison.same for comparison in done)
-    damaged = list(damage_lines(stores))
+    damaged = list(choosing.damage_lines(stores))
     is_wrong = differ or damaged
     code = ExitCode.FINDINGS if is_wrong else ExitCode.REFUSED if unseen else ExitCode.OK
     report = Report(document=document.to_json(), blocks=tuple(_blocks(done)))

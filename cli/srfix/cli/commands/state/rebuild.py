@@ -10,15 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from srfix.cli.command_classes import command, path_completion
+from srfix.cli.commands.state import written
 from srfix.cli.commands.state.choosing import refuse_within
-from srfix.cli.commands.state.written import (
-    ValuesAnew,
-    kind_option,
-    output_dir_option,
-    release_option,
-    show_written,
-    values_options,
-)
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_options
@@ -46,9 +39,9 @@ if TYPE_CHECKING:
 )
 @option("--application", metavar="ID", required=True, help="The application.id.")
 @option("--store", metavar="NAME", required=True, help="The state store.")
-@kind_option
-@release_option
-@output_dir_option
+@written.kind_option
+@written.release_option
+@written.output_dir_option
 @click.option(
     "--subtopology",
     type=click.IntRange(min=0),
@@ -78,7 +71,7 @@ if TYPE_CHECKING:
     help="For such a store: the interval of its segments. Default: as in Kafka Streams.",
 )
 @isolation_option
-@values_options
+@written.values_options
 @connection_options
 @task_engine_options
 @output_option
@@ -97,7 +90,7 @@ def rebuild(
     retention_ms: int | None,
     segment_interval_ms: int | None,
     isolation: str,
-    values: ValuesAnew,
+    values: written.ValuesAnew,
     connection: Connection,
     engine: CensusEngineChoice,
     output: OutputFormat,
@@ -180,7 +173,7 @@ def rebuild(
         report = rebuild_store(
             work, cluster, target, request=request, build=_builder(engine, connection, second, stack)
         )
-    show_written("rebuild", target, str(release), report, output)
+    written.show_written("rebuild", target, str(release), report, output)
     return ExitCode.OK
 
 
@@ -233,15 +226,15 @@ def _subtopology(subtopology: int | None, beside: ApplicationState | None, store
 @click.argument("directory", metavar="DIR", **path_completion("DIR"))
 @option("--application", metavar="ID", help="Which application, if DIR has several.")
 @option("--store", metavar="NAME", help="The store whose rows change. srfix copies the others.")
-@kind_option
-@release_option
+@written.kind_option
+@written.release_option
 @click.option(
     "--from-version",
     metavar="VERSION",
     help="The Kafka Streams version that wrote DIR. Needed if this version or the new one is 2.5 or earlier.",
 )
-@output_dir_option
-@values_options
+@written.output_dir_option
+@written.values_options
 @connection_options
 @output_option
 def migrate(
@@ -252,7 +245,7 @@ def migrate(
     streams_version: str,
     from_version: str | None,
     output_dir: str,
-    values: ValuesAnew,
+    values: written.ValuesAnew,
     connection: Connection,
     output: OutputFormat,
 ) -> ExitCode:
@@ -306,5 +299,5 @@ def migrate(
             takes_open=values.take_open,
         )
         report = migrate_state(state, target, migration, request=request)
-    show_written("migrate", target, str(release), report, output)
+    written.show_written("migrate", target, str(release), report, output)
     return ExitCode.OK

@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from srfix.cli.command_classes import command
-from srfix.cli.commands.state.choosing import (
-    StoreChoice,
-    choice_options,
-    directory_argument,
-    not_read,
-    read_so_far,
-    shut_stores,
-)
+from srfix.cli.commands.state import choosing
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.evidence import KsqldbServers, ksqldb_options
@@ -157,9 +150,9 @@ class KeyLook:
 
 
 @command()
-@directory_argument
+@choosing.directory_argument
 @click.argument("key")
-@choice_options
+@choosing.choice_options
 @click.option("--partitions", type=click.IntRange(min=1), metavar="N", help="The number of the store's partitions.")
 @click.option(
     "--topic",
@@ -173,7 +166,7 @@ class KeyLook:
 def where(
     directory: str,
     key: str,
-    choice: StoreChoice,
+    choice: choosing.StoreChoice,
     partitions: int | None,
     topic: str | None,
     group: str | None,
@@ -221,10 +214,10 @@ def where(
         partitions_from=source,
         hosts=look.hosts,
         reads=look.reads,
-        not_looked_at=[*look.not_looked_at, *shut_stores(stores)],
+        not_looked_at=[*look.not_looked_at, *choosing.shut_stores(stores)],
     )
     title = f"{first.name} of {application.application}"
-    unread = not_read(pairs)
+    unread = choosing.not_read(pairs)
     is_missing = location.is_found is False and not unread.is_unseen
     code = unread.code(is_wrong=bool(location.astray) or is_missing or is_failing(look.reads))
     report = Report(document=document.to_json(), blocks=tuple(_blocks(title, location, source, look)))
@@ -259,7 +252,7 @@ def _blocks(title: str, location: Whereabouts, source: str, look: KeyLook) -> It
         {
             "task": lambda holder: holder.store.task.name,
             "belongs here": lambda holder: "yes" if holder.is_home else "no",
-            "rows": lambda holder: read_so_far(holder.rows, holder.store),
+            "rows": lambda holder: choosing.read_so_far(holder.rows, holder.store),
             "value ids": lambda holder: enumerated(holder.schema_ids) or "-",
             "directory": lambda holder: holder.store.directory.path,
         },

@@ -12,17 +12,7 @@ import click
 from srfix.cli.command_classes import path_completion
 from srfix.cli.options.policy import BY_ID, DUAL_SUBJECT, ONE_SUBJECT, POLICIES, PolicyChoice
 from srfix.cli.options.values import Choice, choice_of, handing_over, option
-from srfix.cli.output.interface import (
-    Block,
-    FieldList,
-    Heading,
-    ItemList,
-    OutputFormat,
-    Report,
-    Tone,
-    Verdict,
-    table_of,
-)
+from srfix.cli.output import interface as blocks
 from srfix.cli.output.speaking import say, write_report
 from srfix.cli.version import version
 from srfix.recovery.clock import now
@@ -206,7 +196,7 @@ values_options = handing_over(
 
 
 def show_written(
-    command: Literal["rebuild", "migrate"], target: Path, streams: str, report: Json, output: OutputFormat
+    command: Literal["rebuild", "migrate"], target: Path, streams: str, report: Json, output: blocks.OutputFormat
 ) -> None:
     from msgspec import convert
 
@@ -216,16 +206,18 @@ def show_written(
     places = {"directory": str(target), "streams_version": streams, "ranges": None}
     written = convert(head | places | cast("dict[str, Json]", report), StateWritten)
     whole = f"{target} is complete: {counted(len(written.stores), 'store')}"
-    verdict = Verdict(text=whole, tone=Tone.GOOD)
-    write_report(Report(document=written.to_json(), blocks=tuple(_blocks(target, written)), verdict=verdict), output)
+    verdict = blocks.Verdict(text=whole, tone=blocks.Tone.GOOD)
+    write_report(
+        blocks.Report(document=written.to_json(), blocks=tuple(_blocks(target, written)), verdict=verdict), output
+    )
     say(f"{whole}. Put it in the place of the application's folder in state.dir, then start the application.", err=True)
 
 
-def _blocks(target: Path, written: StateWritten) -> Iterator[Block]:
-    yield Heading(target.name)
-    yield FieldList((("folder", str(target)), ("Kafka Streams", written.streams_version)))
+def _blocks(target: Path, written: StateWritten) -> Iterator[blocks.Block]:
+    yield blocks.Heading(target.name)
+    yield blocks.FieldList((("folder", str(target)), ("Kafka Streams", written.streams_version)))
     if written.stores:
-        yield table_of(
+        yield blocks.table_of(
             written.stores,
             {
                 "task": lambda store: store.task,
@@ -237,7 +229,7 @@ def _blocks(target: Path, written: StateWritten) -> Iterator[Block]:
             },
         )
     if written.ranges:
-        yield table_of(
+        yield blocks.table_of(
             written.ranges,
             {
                 "partition": lambda offset_range: offset_range.partition,
@@ -250,8 +242,8 @@ def _blocks(target: Path, written: StateWritten) -> Iterator[Block]:
     more = written.unreadable_rows - len(words)
     words += [f"and {more:,} more"] if more > 0 else []
     if words:
-        yield Heading("Kept as they were")
-        yield ItemList(tuple(words))
+        yield blocks.Heading("Kept as they were")
+        yield blocks.ItemList(tuple(words))
     if written.notes:
-        yield Heading("Notes")
-        yield ItemList(tuple(written.notes))
+        yield blocks.Heading("Notes")
+        yield blocks.ItemList(tuple(written.notes))
