@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from srfix.cli.output.interface import Block, OutputFormat, Paragraph, Report, Table, titled_list
+from srfix.cli.output.interface import Block, OutputFormat, Paragraph, Report, table_of, titled_list
 from srfix.cli.output.speaking import show_json, write_report
 from srfix.serde.json_values import to_json
 from srfix.serde.printable import is_printable
@@ -87,17 +86,13 @@ def _blocks(rows: list[DecodedRow], stores: list[StateStore], retention: Retenti
         else:
             yield Paragraph("There is no row.")
         return
-    shown = [column for column in _COLUMNS if column.is_always or any(map(column.cell, rows))]
-    cells = [tuple(column.cell(row) or "-" for column in shown) for row in rows]
-    names = tuple(column.name for column in shown)
+    columns: dict[str, Callable[[DecodedRow], str | None]] = {
+        name: cell for name, cell in _COLUMNS.items() if name in _ALWAYS or any(map(cell, rows))
+    }
     if retention is not None:
-        names += ("beyond retention",)
         words = {True: "yes", False: "no", None: "-"}
-        cells = [
-            (*cell, words[retention.is_beyond(row.store, row.row.window)])
-            for cell, row in zip(cells, rows, strict=True)
-        ]
-    yield Table(names, tuple(cells))
+        columns["beyond retention"] = lambda row: words[retention.is_beyond(row.store, row.row.window)]
+    yield table_of(rows, columns)
     problems = {
         f"{row.store.task.name}: {part.error.message}"
         for row in rows
@@ -118,30 +113,10 @@ def time_of(time_ms: int | None) -> str:
     return "-" if time_ms is None else iso_time(time_ms) or str(time_ms)
 
 
-def _window(decoded_row: DecodedRow) -> str | None:
-    window = decoded_row.row.window
-    return None if window is None else span(window.start_ms, window.end_ms)
-
-
-def _number(decoded_row: DecodedRow) -> str | None:
-    window = decoded_row.row.window
-    return str(window.sequence_number) if window is not None and window.sequence_number else None
-
-
-def _valid(decoded_row: DecodedRow) -> str | None:
-    row = decoded_row.row
-    return None if row.valid_from_ms is None else span(row.valid_from_ms, row.valid_to_ms)
-
-
 def _side(decoded_row: DecodedRow) -> str | None:
     from srfix.recovery.stores.rows import SIDES
 
     return None if decoded_row.row.side is None else SIDES[decoded_row.row.side]
-
-
-def _foreign_key(decoded_row: DecodedRow) -> str | None:
-    key = decoded_row.row.foreign_key
-    return None if key is None else in_characters(key)
 
 
 def part_shown(part: DecodedPart, raw: Callable[[bytes], str]) -> str:
@@ -164,24 +139,19 @@ def in_characters(payload: bytes) -> str:
     return text if text is not None and is_printable(text) else f"0x{payload.hex()}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Column:
-    name: str
-    cell: Callable[[DecodedRow], str | None]
-    """The cell of a row; None for an empty cell."""
-    is_always: bool = False
-    """False if the column is shown only if a row has a value for it."""
-
-
-_COLUMNS: Final = (
-    _Column(name="task", cell=lambda decoded_row: decoded_row.store.task.name, is_always=True),
-    _Column(name="window", cell=_window),
-    _Column(name="number", cell=_number),
-    _Column(name="valid", cell=_valid),
-    _Column(name="time", cell=lambda decoded_row: time_of(decoded_row.row.timestamp_ms), is_always=True),
-    _Column(name="side", cell=_side),
-    _Column(name="foreign key", cell=_foreign_key),
-    _Column(name="key", cell=lambda decoded_row: part_shown(decoded_row.record.key, in_characters), is_always=True),
-    _Column(name="value", cell=lambda decoded_row: part_shown(decoded_row.record.value, in_characters), is_always=True),
-)
+_COLUMNS: Final[Mapping[str, Callable[[DecodedRow], str | None]]] = {
+    "task": lambda row: row.store.task.name,
+    "window": lambda row: None if row.row.window is None else span(row.row.window.start_ms, row.row.window.end_ms),
+    "number": lambda row: (
+        str(row.row.window.sequence_number) if row.row.window and row.row.window.sequence_number else None
+    ),
+    "valid": lambda row: None if row.row.valid_from_ms is None else span(row.row.valid_from_ms, row.row.valid_to_ms),
+    "time": lambda row: time_of(row.row.timestamp_ms),
+    "side": _side,
+    "foreign key": lambda row: None if row.row.foreign_key is None else in_characters(row.row.foreign_key) or None,
+    "key": lambda row: part_shown(row.record.key, in_characters) or None,
+    "value": lambda row: part_shown(row.record.value, in_characters) or None,
+}
 """Everything in which two rows can differ has a column: a join's window has numbers, its list store has sides."""
+_ALWAYS: Final = ("task", "time", "key", "value")
+"""The others are shown only if a row has a value for them."""
