@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -38,7 +38,7 @@ _Family: TypeAlias = tuple[
     str,
     str,
     tuple[str, ...],
-    Mapping[tuple[str, ...], float] | None,
+    Mapping[Any, float] | None,
 ]
 """Kind, name, help, names of the labels; the numbers by the labels' values, or None if they are not known."""
 
