@@ -24,7 +24,7 @@ from srfix.cli.command_table import every_command
 from srfix.cli.main import main
 from srfix.cli.output.interface import OutputFormat, Report
 from srfix.cli.output.speaking import write_report
-from srfix.cli.reports.diagnosis_details import diagnosis_in_detail
+from srfix.cli.reports.diagnosis import diagnosis_in_detail
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as incident
 from srfix.fixtures.registry.http.intercept import Answer, Fault

@@ -56,7 +56,7 @@ DOCUMENTS: Final = (
     ),
     PublishedDocument(
         "topic-verification",
-        "cli.reports.topic_verification:TopicVerificationDocument",
+        "cli.reports.verification:TopicVerificationDocument",
         "srfix verify, of a topic plan",
     ),
     PublishedDocument("guard", "recovery.guard.document:GuardDocument", "srfix guard"),

@@ -85,8 +85,7 @@ def diagnose(
         ) as session,
     ):
         examination = session.examine()
-        from srfix.cli.reports.diagnosis_details import diagnosis_in_detail
-        from srfix.cli.reports.diagnosis_short import diagnosis_in_short, foreseen
+        from srfix.cli.reports.diagnosis import diagnosis_in_detail, diagnosis_in_short, foreseen
         from srfix.cli.reports.diagnosis_words import verdict_of
         from srfix.cli.reports.judging import judge_diagnosis
         from srfix.recovery.diagnosis.document import diagnosis_document

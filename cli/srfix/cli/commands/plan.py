@@ -230,7 +230,7 @@ def _beyond(examination: Examination, plan: Plan, also: Collection[str]) -> list
 
 def _next(finding: Finding) -> str:
     """What to do about a finding that is not in the plan: the commands that decide its source, if srfix could not."""
-    from srfix.cli.reports.diagnosis_details import MOST_SOURCES
+    from srfix.cli.reports.diagnosis import MOST_SOURCES
 
     if finding.source is not None:
         return finding.next

@@ -59,7 +59,7 @@ def verify(
     from srfix.cli.reports import verification
     from srfix.cli.reports.diagnosis_words import advice_blocks
     from srfix.cli.reports.plan_running import connection_of_plan
-    from srfix.cli.reports.topic_verification import verify_topic
+    from srfix.cli.reports.verification import verify_topic
     from srfix.cli.session import open_cluster, show_progress
     from srfix.recovery.advice.playbook import upon_verification, upon_verification_in_short
     from srfix.recovery.census.local import LocalCensus
