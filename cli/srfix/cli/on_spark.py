@@ -1,7 +1,5 @@
-"""Spark for a command: a session that starts at its first use and stops with the command, and the jobs on it.
-
-Slow imports happen only when the work begins, because commands import this module even if they do not run on Spark.
-"""
+"""Spark for a command: a session that starts at its first use and stops with the command, and the jobs on it. Slow imports
+happen only when the work begins, because commands import this module even if they do not run on Spark."""
 
 from __future__ import annotations
 

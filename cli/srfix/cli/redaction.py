@@ -1,8 +1,5 @@
-"""Keeps secrets out of all printed text, also after errors.
-
-Messages are built without secrets; this module is the second safeguard, for the texts of click, of libraries and of
-tracebacks.
-"""
+"""Keeps secrets out of all printed text, also after errors. Messages are built without secrets; this module is the second
+safeguard, for the texts of click, of libraries and of tracebacks."""
 
 from __future__ import annotations
 

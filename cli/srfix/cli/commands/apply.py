@@ -158,11 +158,13 @@ def apply(
         still = tuple(_still_missing(part))
         unfound = (_UNFOUND.format(plan=command_line.quoted("plan", "-o", "new-plan.json")),)
         following, in_short = ((unfound,) * 2) if is_unfound else ((*still, *following), (*still, *in_short))
+    subjects = (("subject", subject) for subject in sorted(part.expects))
+    where = (("registry", part.registry), *subjects, ("journal", str(journal_path)))
     shown = (
         blocks.Heading(
             _outcome(part, [action.step for action, _how in done], code, is_news=is_news), tone=blocks.TONES[code]
         ),
-        *(_where(part, journal_path) if details else ()),
+        *((blocks.FieldList(where),) if details else ()),
         *_left(plan, left, path, command_line),
         *_next(path, journal_path, code, in_short, command_line, again),
     )
@@ -225,11 +227,6 @@ def _left(plan: Plan, left: tuple[int, ...], path: Path, command_line: CommandLi
             f"{counted(len(left), 'step')} of the plan's {len(plan.actions)} are left. To carry them out later:"
         )
         yield blocks.Commands((whole.command("apply", *positional(str(path))),))
-
-
-def _where(plan: Plan, journal_path: Path) -> Iterator[blocks.Block]:
-    subjects = (("subject", subject) for subject in sorted(plan.expects))
-    yield blocks.FieldList((("registry", plan.registry), *subjects, ("journal", str(journal_path))))
 
 
 def _next(

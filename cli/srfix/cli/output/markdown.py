@@ -1,7 +1,5 @@
-"""A report as Markdown, to paste into a ticket: names and commands are code, and no backslash escapes anything.
-
-The names come from the report's document. A word with a character that Markdown may treat as markup is also code.
-"""
+"""A report as Markdown, to paste into a ticket: commands, names of the report's document, and words with a character that
+Markdown may treat as markup are code, and no backslash escapes anything."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""The only module that writes to the terminal: a command's report, its other lines, and its questions.
-
-It makes all foreign text printable, in one place for all lines; `srfix.serde.printable` says how.
-"""
+"""The only module that writes to the terminal: a command's report, its other lines, and its questions. It makes all foreign
+text printable, in one place for all lines; `srfix.serde.printable` says how."""
 
 from __future__ import annotations
 

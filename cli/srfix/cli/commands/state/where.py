@@ -238,12 +238,14 @@ def where(
 def _blocks(title: str, location: Whereabouts, source: str, look: KeyLook) -> Iterator[Block]:
     from srfix.recovery.stores.whereabouts import murmur2, task_of
 
+    is_global = all(holder.store.partition is None for holder in location.holders)
+    place = f"{location.partition} of {location.partitions} ({source})"
     yield FieldList(
         (
             ("store", title),
             ("key", f"0x{location.key.hex()}"),
             ("murmur2", str(murmur2(location.key))),
-            ("partition", _partition(location, source)),
+            ("partition", "a global store holds all" if is_global else place),
             ("task", task_of(look.store.task, location.partition)),
         )
     )
@@ -273,12 +275,6 @@ def _blocks(title: str, location: Whereabouts, source: str, look: KeyLook) -> It
                 "If a schema is not registered there, a reader that looks up the version under the subject fails, "
                 "such as Connect's AvroConverter and ksqlDB. A plain deserializer asks only for the id."
             )
-
-
-def _partition(location: Whereabouts, source: str) -> str:
-    if all(holder.store.partition is None for holder in location.holders):
-        return "a global store holds all"
-    return f"{location.partition} of {location.partitions} ({source})"
 
 
 def _partitions(
