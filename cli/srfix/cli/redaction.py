@@ -78,8 +78,7 @@ class Redactor:
 
     def note_text(self, text: str) -> None:
         """Remembers the possible secrets in a `key=value` text: the value of a key that sounds like a secret, the
-        options of a JAAS entry, private keys, and all pieces of a text that srfix cannot parse.
-        """
+        options of a JAAS entry, private keys, and all pieces of a text that srfix cannot parse."""
         text = _PUBLIC.sub("", text)
         in_jaas = _jaas_secrets(text)
         if in_jaas is not None:
@@ -158,8 +157,7 @@ class Redactor:
 
 def _hide(secret: str, text: str) -> str:
     """The text without a secret. A longer property name that begins or ends with the secret's letters stays: it is not
-    secret, and its remaining letters (`***o`) would reveal the secret.
-    """
+    secret, and its remaining letters (`***o`) would reveal the secret."""
     hidden, rest = [], 0
     for match in re.finditer(re.escape(secret), text):
         begin, end = match.span()

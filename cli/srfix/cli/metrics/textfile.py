@@ -19,11 +19,8 @@ if TYPE_CHECKING:
 
 @contextmanager
 def metrics_written(path: Path | None) -> Iterator[Callable[[Diagnosis], None]]:
-    """Writes the whole file (temporary file beside it, rename) when the block ends, also if it fails.
-
-    The block passes its diagnosis to the yielded function. If it could not look, `srfix_up` is 0 and there are no
-    findings.
-    """
+    """Writes the whole file (temporary file beside it, rename) when the block ends, also if it fails. The block passes
+    its diagnosis to the yielded function. If it could not look, `srfix_up` is 0 and there are no findings."""
     if path is None:
         yield lambda _diagnosis: None
         return

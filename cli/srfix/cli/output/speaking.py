@@ -27,11 +27,9 @@ _NARROW: Final = 60
 
 
 def write_report(report: Report, output: OutputFormat, stream: TextIO | None = None) -> None:
-    """Writes to `stream`, or to standard output. Only the format's own module is imported.
-
-    Returns when the report is written, so that a summary on standard error comes after it. If a page went to a
-    terminal, a line says how to open it in a browser.
-    """
+    """Writes to `stream`, or to standard output. Only the format's own module is imported. Returns when the report is
+    written, so that a summary on standard error comes after it. If a page went to a terminal, a line says how to open
+    it in a browser."""
     renderer = cast(Renderer, import_module(f"srfix.cli.output.{output.value}"))
     stream = sys.stdout if stream is None else stream
     renderer.render(report, stream)
@@ -50,11 +48,8 @@ def say_error(text: str) -> None:
 
 
 def say(text: str = "", *, err: bool = False, as_it_is: bool = False) -> None:
-    """Prints a line for a person: printable, of bounded length.
-
-    On standard error at a terminal it is folded between words, with commands on lines of their own; a trace is shown
-    `as_it_is`.
-    """
+    """Prints a line for a person: printable, of bounded length. On standard error at a terminal it is folded between
+    words, with commands on lines of their own; a trace is shown `as_it_is`."""
     if err and not as_it_is and sys.stderr.isatty() and any(len(line) > _NARROW for line in text.split("\n")):
         write_report(Report(document={}, blocks=(Paragraph(text),)), OutputFormat.TABLE, sys.stderr)
     else:
@@ -90,10 +85,8 @@ def conclude(
     report: Report, output: OutputFormat, *, quiet: bool, code: ExitCode, lines: Iterable[str] = ()
 ) -> ExitCode:
     """Writes the report of a command that has `--quiet`, says the lines on standard error, and gives the exit code.
-
     With --quiet it prints nothing if nothing is wrong, except JSON, which a program always gets. The last line is the
-    result; it also stands first if the report has no verdict.
-    """
+    result; it also stands first if the report has no verdict."""
     lines = [*lines]
     if report.headline is None and lines:
         tone = Tone.PLAIN if code is ExitCode.OK else TONES.get(code, Tone.BAD)

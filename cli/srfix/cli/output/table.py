@@ -226,10 +226,8 @@ _WORD: Final = re.compile(r"\s*\S+\s*")
 
 
 def folded(console: Console, text: str, *, first: str = "", rest: str | None = None) -> Iterator[str]:
-    """The text in lines, the first behind `first`, the others behind `rest` (blanks as wide as `first`).
-
-    A word that does not fit after these stands at the beginning of a line.
-    """
+    """The text in lines, the first behind `first`, the others behind `rest` (blanks as wide as `first`). A word that
+    does not fit after these stands at the beginning of a line."""
     rest = " " * cell_len(first) if rest is None else rest
     for line in text.split("\n"):
         shown, has_words = first, False
@@ -253,10 +251,8 @@ def fits(console: Console, text: str, *, indent: int = 0) -> bool:
 
 
 def folded_command(command: str, width: int, *, indent: int = 2) -> list[str]:
-    """A command in lines of at most `width`, with the shell's continuation character at their ends.
-
-    An option and its value stay on one line. A command that cannot be folded (a name has a line break) stays as it is.
-    """
+    """A command in lines of at most `width`, with the shell's continuation character at their ends. An option and its
+    value stay on one line. A command that cannot be folded (a name has a line break) stays as it is."""
     blanks = " " * indent
     if "\n" in command or indent + cell_len(command) <= width:
         return [blanks + command]

@@ -179,11 +179,8 @@ _MOST_REASONS: Final = 10
 
 
 def foreseen(session: ClusterSession, examination: Examination) -> InShort:
-    """The short diagnosis, with the number of writes of its repair. Reads only.
-
-    The writes are not counted if no repair can be planned (`srfix plan` says why), or if a plan would ask for very many
-    ids.
-    """
+    """The short diagnosis, with the number of writes of its repair. Reads only. The writes are not counted if no repair
+    can be planned (`srfix plan` says why), or if a plan would ask for very many ids."""
     also = words.repair_on_request(examination.diagnosis)
     ids = sum(len(finding.schema_ids) for finding in examination.diagnosis.findings if finding.repairable)
     if also is None or ids > _MOST_IDS:

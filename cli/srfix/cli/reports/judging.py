@@ -76,10 +76,8 @@ def judge(
     is_partial: bool,
 ) -> Judged:
     """Compares the findings with the baseline, writes a baseline if the user wants one, and decides the exit code.
-
     `beside` are findings that never make the command fail, `untold` those that srfix cannot decide: 2 instead of 1. See
-    `compare` for `is_asked`. `is_partial` says that something was not looked at that could hide a finding.
-    """
+    `compare` for `is_asked`. `is_partial` says that something was not looked at that could hide a finding."""
     failing, open_ = worst(findings), worst(untold)
     bad_enough = {
         finding_key: severity for finding_key, severity in failing.items() if severity.is_at_least(gate.fail_on)

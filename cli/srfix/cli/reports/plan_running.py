@@ -90,10 +90,8 @@ _LINES: Final = 20
 
 
 class StepsOnTheWay:
-    """The progress of `apply` and `rollback`: even if the run is killed, the output shows at which subject it was.
-
-    For a plan with very many steps it shows only twenty lines; the journal has all steps.
-    """
+    """The progress of `apply` and `rollback`: even if the run is killed, the output shows at which subject it was. For
+    a plan with very many steps it shows only twenty lines; the journal has all steps."""
 
     def __init__(self, plan: Plan) -> None:
         self._subject = next(iter(plan.expects)) if len(plan.expects) == 1 else None

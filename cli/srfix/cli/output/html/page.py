@@ -35,11 +35,9 @@ _DOCUMENT: Final = re.compile(r"srfix\.([a-z-]+)/\d+")
 
 
 def render(report: Report, stream: TextIO) -> None:
-    """Writes the verdict, then warnings and commands, then the blocks.
-
-    The page names its time, its subject and srfix's version. It is pure ASCII, so that it survives every pipe and mail.
-    The style sheet must be ASCII, too, because it cannot have references.
-    """
+    """Writes the verdict, then warnings and commands, then the blocks. The page names its time, its subject and srfix's
+    version. It is pure ASCII, so that it survives every pipe and mail. The style sheet must be ASCII, too, because it
+    cannot have references."""
     css = _css()
     digest = base64.b64encode(hashlib.sha256(css.encode("utf-8")).digest()).decode("ascii")
     verdict = report.headline or Verdict(text=_kind(report.document), tone=Tone.PLAIN)
@@ -165,10 +163,8 @@ class Part:
 
 
 def arranged(report: Report) -> tuple[list[Block], list[Part]]:
-    """The commands and warnings, which stand next to the verdict, and the rest in parts.
-
-    Without a verdict the commands stay where they are, because they may belong to the text before them.
-    """
+    """The commands and warnings, which stand next to the verdict, and the rest in parts. Without a verdict the commands
+    stay where they are, because they may belong to the text before them."""
     if report.verdict is None:
         return [], _parts(report.rest)
     to_run, rest = _apart(report.rest)
