@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from srfix.cli.options.gate import quiet_option
+from srfix.cli.options.options import quiet_option
 from srfix.cli.slow_answers import SlowAnswers
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.errors import KsqldbError

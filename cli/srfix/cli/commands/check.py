@@ -20,6 +20,7 @@ from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.severity import Severity
+from srfix.serde.properties.kafka_client import Isolation
 
 if TYPE_CHECKING:
     from srfix.recovery.topic_check.examine import TopicCheck
@@ -59,7 +60,6 @@ def check(
     from srfix.recovery.facts.survey import Survey
     from srfix.recovery.topic_check.document import check_document
     from srfix.recovery.topic_check.examine import check_topic
-    from srfix.serde.properties.kafka_client import Isolation
 
     question = asked.question(topic, reader, Isolation(isolation))
     with (

@@ -21,16 +21,16 @@ from srfix.cli.output.speaking import say, show_json
 from srfix.recovery.ids_in_words import counted
 from srfix.serde.batches.rows import reason_of
 from srfix.serde.casing import CaseRule
+from srfix.serde.columns.times import Times
 from srfix.serde.errors import SrfixError, UsageError
 from srfix.serde.formats.table import Format
+from srfix.serde.interface import SerdeContext, Value
 from srfix.serde.json_values import to_json
 from srfix.serde.windowed import WindowKind
 
 if TYPE_CHECKING:
     from srfix.cli.options.decoding import DecodeOptions
     from srfix.recovery.facts.decoding import DecodedRecord
-    from srfix.serde.columns.times import Times
-    from srfix.serde.interface import Value
     from srfix.serde.resolve.policies import Resolver
 
 
@@ -190,7 +190,6 @@ def _of_payloads(
     topic: str | None, payloads: tuple[str, ...], reading: DecodeOptions, resolver: Resolver
 ) -> tuple[int, int]:
     from srfix.cli.options.typed_bytes import payload_bytes
-    from srfix.serde.interface import SerdeContext
 
     (role,) = reading.roles
     read = reading.deserializer(resolver, role)

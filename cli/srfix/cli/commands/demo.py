@@ -17,6 +17,7 @@ import click
 
 from srfix.cli.command_classes import command
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.main import main
 from srfix.cli.output.speaking import say
 from srfix.recovery.commands import shell_words
 from srfix.recovery.documents import Document, Id
@@ -68,7 +69,6 @@ class DemoDocument(Document, tag="srfix.demo/1"):
 )
 def demo(keep: bool, real: bool, ready_file: Path | None) -> ExitCode:
     """Show the incident of 16 June 2020 on an embedded Kafka and registry: damage, diagnosis, repair and rollback."""
-    from srfix.cli.main import main
     from srfix.cli.reports.story import Story
     from srfix.fixtures.broker.embedded import EmbeddedBroker
     from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage

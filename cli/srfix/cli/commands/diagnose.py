@@ -21,6 +21,7 @@ from srfix.cli.output.interface import Block, OutputFormat, Report
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted
+from srfix.recovery.severity import Severity
 
 if TYPE_CHECKING:
     from srfix.recovery.findings import Diagnosis
@@ -108,7 +109,6 @@ def diagnose(
 
 
 def _summary(diagnosis: Diagnosis) -> str:
-    from srfix.recovery.severity import Severity
 
     notes = sum(finding.severity is Severity.NOTE for finding in diagnosis.findings)
     wrong = len(diagnosis.findings) - notes

@@ -25,15 +25,16 @@ from srfix.cli.options.half import (
 from srfix.cli.options.values import Choice
 from srfix.cli.output.speaking import say, show, show_json
 from srfix.serde.casing import CaseRule
+from srfix.serde.columns.times import Times
 from srfix.serde.errors import DecodeError, EncodeError, UsageError
+from srfix.serde.formats.table import Format, check_schema_type, module_of, schema_module_of, usable_delimiter
+from srfix.serde.interface import Value
 from srfix.serde.json_values import from_json
+from srfix.serde.schemas.models import Json, Schema
 from srfix.serde.wire import MAX_SCHEMA_ID, MIN_SCHEMA_ID, prefix_id_bytes
 
 if TYPE_CHECKING:
-    from srfix.serde.columns.times import Times
     from srfix.serde.engine import Encode
-    from srfix.serde.interface import Value
-    from srfix.serde.schemas.models import Json, Schema
 
 
 _TEXTS: Final = ("hex", "base64", "text")
@@ -96,8 +97,6 @@ def encode(
     prints them: {"$decimal": "12.30"}, {"$timestamp": …}. If a row does not fit, or is not JSON, srfix names its number on
     stderr, and the exit code is 1. srfix registers nothing. --frame or --schema-id says which id is before the body.
     """
-    from srfix.serde.formats.table import Format, check_schema_type
-    from srfix.serde.schemas.models import Schema
     from srfix.serde.schemas.references import reference_texts
     from srfix.serde.windowed import Window, WindowKind, join
 
@@ -148,7 +147,6 @@ def _encoder(
 ) -> Encode:
     from dataclasses import replace
 
-    from srfix.serde.formats.table import module_of, schema_module_of, usable_delimiter
     from srfix.serde.specs import WriteSpec
 
     spec = WriteSpec(
@@ -175,7 +173,6 @@ def _encoder(
 
 
 def _value(row: str, half: RecordHalf, case_rule: CaseRule, times: Times) -> Value:
-    from srfix.serde.formats.table import Format, module_of
     from srfix.serde.specs import ReadSpec
 
     try:

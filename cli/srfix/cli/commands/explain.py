@@ -16,14 +16,14 @@ from srfix.cli.options.options import output_option
 from srfix.cli.output import interface as blocks
 from srfix.cli.output.speaking import say, write_report
 from srfix.cli.version import version
+from srfix.recovery.checks.interface import CatalogueEntry
 from srfix.recovery.explain.catalogue import CATALOGUE, Catalogue, ExplainedCode, entry, near_codes
 from srfix.serde.errors import UsageError
 from srfix.serde.files import is_there, open_file
+from srfix.serde.schemas.models import Json
 
 if TYPE_CHECKING:
-    from srfix.recovery.checks.interface import CatalogueEntry
     from srfix.recovery.explain.stack_trace import StackTraceReading
-    from srfix.serde.schemas.models import Json
 
 _LONGEST_INPUT: Final = 32 * 2**20
 """srfix keeps this number of bytes from the end of a file or of standard input."""

@@ -17,6 +17,7 @@ from srfix.cli.output.interface import OutputFormat, Report
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.serde.errors import UsageError
+from srfix.serde.subjects.names import Subject
 
 if TYPE_CHECKING:
     from srfix.cli.reports.judging import Judged
@@ -156,8 +157,8 @@ def _version(text: str | None, option: str) -> StreamsVersion | None:
 
 
 def _new_schema(subject: str | None, path: str | None) -> NewSchema | None:
-    from srfix.recovery.guard.models import NewSchema, parse_schema, topic_of
-    from srfix.serde.subjects.names import Subject
+    from srfix.recovery.guard.models import NewSchema, topic_of
+    from srfix.recovery.guard.schema_file import parse_schema
 
     if subject is None and path is None:
         return None

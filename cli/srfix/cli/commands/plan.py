@@ -19,12 +19,15 @@ from srfix.cli.options.topic import TopicChoice, topic_options
 from srfix.cli.options.values import Choice, choice_of, typed_options
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.output.speaking import say, show, write_report
+from srfix.recovery.checks.interface import Width
+from srfix.recovery.findings import Finding
 from srfix.recovery.repair.planning.wanted import ON_REQUEST, ONLY_ON_REQUEST, Keep
+from srfix.recovery.severity import Severity
 from srfix.serde.errors import UsageError
+from srfix.serde.properties.kafka_client import Isolation
 
 if TYPE_CHECKING:
-    from srfix.recovery.diagnosis.examination import Examination
-    from srfix.recovery.findings import Finding
+    from srfix.recovery.diagnosis.diagnose import Examination
     from srfix.recovery.repair.plan_file import Plan
     from srfix.recovery.topic_check.examine import TopicCheck
 
@@ -125,14 +128,12 @@ def plan(
     from srfix.cli.reports.plan import plan_report
     from srfix.cli.session import open_session, show_progress
     from srfix.recovery.census.interface import NoCensus
-    from srfix.recovery.checks.interface import Width
     from srfix.recovery.plans.journal_file import is_journal
     from srfix.recovery.repair.plan_file import save_plan
     from srfix.recovery.repair.planning.plan import make_plan
     from srfix.recovery.repair.planning.topics import make_topic_plan
     from srfix.recovery.repair.shell_script import shell_script
     from srfix.recovery.topic_check.examine import check_topic
-    from srfix.serde.properties.kafka_client import Isolation
 
     if only_live and all_versions:
         raise UsageError(
@@ -211,7 +212,6 @@ def plan(
 def _beyond(examination: Examination, plan: Plan, also: Collection[str]) -> list[str]:
     """Lines about findings that this plan does not repair, and about things that were not looked at."""
     from srfix.recovery.census.interface import NOT_READ
-    from srfix.recovery.severity import Severity
 
     diagnosis = examination.diagnosis
     lines = [
@@ -267,7 +267,6 @@ def _refuse_mixture(topic: str | None, selection: options.Selection, choice: Top
 
 def _beyond_topic(topic_check: TopicCheck, plan: Plan) -> list[str]:
     """Lines about findings of the topic that this plan does not repair, and about things that were not looked at."""
-    from srfix.recovery.severity import Severity
 
     lines = [
         f"Not in the plan: {finding.code} {finding.topic}. {finding.explanation} {finding.next}"

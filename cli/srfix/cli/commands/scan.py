@@ -10,10 +10,9 @@ import click
 
 from srfix.cli.command_classes import command
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options import options
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import CensusEngineChoice, engine_options
-from srfix.cli.options.gate import quiet_option
-from srfix.cli.options.options import Hurry, details_option, hurry_options, output_option, topic_isolation_option
 from srfix.cli.options.values import ROLES, choice_of, option, typed_options
 from srfix.cli.output import interface as blocks
 from srfix.cli.output.speaking import conclude
@@ -49,13 +48,13 @@ _FEW_PARTITIONS: Final = 16
     help="Count all records as live, as a global table restores them (the default).",
 )
 @click.option("--role", **choice_of(ROLES, "both"), help="Which payloads to look at.")
-@topic_isolation_option("How the restore reads; exactly-once applications use read_committed.")
+@options.topic_isolation_option("How the restore reads; exactly-once applications use read_committed.")
 @connection_options
-@hurry_options
+@options.hurry_options
 @engine_options
-@details_option
-@quiet_option
-@output_option
+@options.details_option
+@options.quiet_option
+@options.output_option
 def scan(
     topic: str,
     application: str | None,
@@ -63,7 +62,7 @@ def scan(
     role: str,
     isolation: str,
     connection: Connection,
-    hurry: Hurry,
+    hurry: options.Hurry,
     engine: CensusEngineChoice,
     details: bool,
     quiet: bool,

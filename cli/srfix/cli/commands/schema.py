@@ -17,11 +17,13 @@ from srfix.cli.options.options import output_option
 from srfix.cli.output import interface as blocks
 from srfix.cli.output.speaking import show_json, write_report
 from srfix.cli.version import version
+from srfix.serde.columns.types import BOOLEAN, Column, Columns
 from srfix.serde.errors import ColumnError, UsageError
+from srfix.serde.formats.table import Format, format_of, schema_module_of
+from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
     from srfix.recovery.inspect.standing import Acceptance, Standing
-    from srfix.serde.columns.types import Columns
     from srfix.serde.connect.columns import Inferred
     from srfix.serde.registry.client import RegistryClient
     from srfix.serde.schemas.models import Json, Schema
@@ -81,8 +83,6 @@ def schema(
 
 
 def _check_full_name(half: RecordHalf, choice: InternalSchemaChoice) -> None:
-    from srfix.serde.columns.types import BOOLEAN, Column
-    from srfix.serde.subjects.names import Role
 
     if choice.full_name is None:
         return
@@ -106,7 +106,6 @@ def _inferred(
     """The columns of a subject's schema, read by its own type. If both are Protobuf, the full name also chooses the
     message."""
     from srfix.serde.formats import protobuf
-    from srfix.serde.formats.table import Format, format_of, schema_module_of
     from srfix.serde.schemas.references import reference_texts
 
     registered_schema = registry.version(subject, version).schema
@@ -129,7 +128,6 @@ def _document(
 ) -> dict[str, Json]:
     from srfix.recovery.inspect.standing import DroppedField, RegisteredVersion, SchemaDocument
     from srfix.serde.columns.text import print_columns
-    from srfix.serde.formats.table import Format
 
     is_avro = half.format is Format.AVRO
     request: dict[str, object] = {"schema": wanted.text}

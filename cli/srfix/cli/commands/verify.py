@@ -12,7 +12,6 @@ from srfix.cli.options import options
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.evidence import EvidenceOptions, evidence_options
-from srfix.cli.options.gate import quiet_option
 from srfix.cli.options.given import given_options
 from srfix.cli.output.interface import TONES, ItemList, OutputFormat, Report, Verdict
 from srfix.cli.output.speaking import say, write_report
@@ -28,7 +27,7 @@ from srfix.cli.output.speaking import say, write_report
 @options.hurry_options
 @engine_options
 @options.details_option
-@quiet_option
+@options.quiet_option
 @options.output_option
 def verify(
     path: Path,

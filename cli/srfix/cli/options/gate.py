@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Final
 
 import click
 
 from srfix.cli.command_classes import path_completion
+from srfix.cli.options.options import quiet_option
 from srfix.cli.options.values import choice_of, handing_over, option, typed_options
 from srfix.recovery.severity import Severity
 from srfix.serde.errors import UsageError
-from srfix.serde.waiting import watch_with
 
 _SEVERITIES: Final = {severity.value.replace(" ", "-"): severity for severity in Severity}
 """Severities by the names that `--fail-on` takes, worst first."""
@@ -40,23 +39,6 @@ def _gate(*, fail_on: str, **values: str | bool | None) -> Gate:
         raise UsageError("--write-baseline needs a file, to be kept with the job. Standard output is for the report.")
     return Gate(fail_on=_SEVERITIES[fail_on], **values)  # type: ignore[arg-type]  # click's, by the options below
 
-
-def _tell_no_waits(_ctx: click.Context, _param: click.Parameter, is_quiet: bool) -> bool:
-    if is_quiet:
-        watch_with(nullcontext)
-    return is_quiet
-
-
-quiet_option = option(
-    "--quiet",
-    "-q",
-    is_flag=True,
-    callback=_tell_no_waits,
-    help=(
-        "Print nothing if the exit code is 0: no report (except the JSON document), no progress, no totals. Stale "
-        "entries of a baseline are still reported. For cron."
-    ),
-)
 
 gate_options = handing_over(
     "gate",

@@ -13,6 +13,7 @@ from srfix.cli.options.values import Choice, choice_of, handing_over
 from srfix.serde import bounds
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.times import Times
+from srfix.serde.columns.types import Columns
 from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.errors import UsageError
 from srfix.serde.files import read_file
@@ -20,7 +21,6 @@ from srfix.serde.formats.table import Format, schema_module_of
 from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
-    from srfix.serde.columns.types import Columns
     from srfix.serde.specs import NullableRepresentation
 
 

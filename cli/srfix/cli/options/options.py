@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +16,7 @@ from srfix.cli.output.interface import OutputFormat
 from srfix.serde.errors import UsageError
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Topic
+from srfix.serde.waiting import watch_with
 
 AUTO = "auto"
 """The value of `--isolation` if the user does not give it."""
@@ -198,6 +200,24 @@ details_option = option(
     "--details",
     is_flag=True,
     help="The whole report: the evidence, the numbers by partition, and what to do before and after a repair.",
+)
+
+
+def _tell_no_waits(_ctx: click.Context, _param: click.Parameter, is_quiet: bool) -> bool:
+    if is_quiet:
+        watch_with(nullcontext)
+    return is_quiet
+
+
+quiet_option = option(
+    "--quiet",
+    "-q",
+    is_flag=True,
+    callback=_tell_no_waits,
+    help=(
+        "Print nothing if the exit code is 0: no report (except the JSON document), no progress, no totals. Stale "
+        "entries of a baseline are still reported. For cron."
+    ),
 )
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from srfix.cli.output.speaking import say
 from srfix.serde.errors import UsageError
+from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, SubjectStrategy, split_context, split_subject, subject_for
 
 if TYPE_CHECKING:
     from srfix.serde.registry.client import RegistryClient
     from srfix.serde.resolve.policies import Resolver
     from srfix.serde.resolve.resolved import SecondAnswered
-    from srfix.serde.subjects.names import Role, SubjectStrategy
 
 
 BY_ID: Final = "by-id"
@@ -46,7 +46,6 @@ class PolicyChoice:
     ) -> Resolver:
         """`on_second` is called when a second subject answered; None prints a line on standard error."""
         from srfix.serde.resolve.policies import ById, DualSubject, UnderOneSubject
-        from srfix.serde.subjects.names import DEFAULT_CONTEXT, split_context
         from srfix.serde.subjects.strategies import TopicSubject
 
         first = self._first(roles)
@@ -86,7 +85,6 @@ class PolicyChoice:
 
 
 def _named(subject: str, roles: tuple[Role, ...], *, option: str) -> SubjectStrategy:
-    from srfix.serde.subjects.names import Role, split_subject, subject_for
     from srfix.serde.subjects.strategies import FixedSubject
 
     split = split_subject(subject)

@@ -13,8 +13,7 @@ from srfix.cli.commands.state import choosing
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_options
-from srfix.cli.options.gate import quiet_option
-from srfix.cli.options.options import output_option
+from srfix.cli.options.options import output_option, quiet_option
 from srfix.cli.options.values import choice_of
 from srfix.cli.output.interface import Block, OutputFormat, Paragraph, Report, Table, table_of
 from srfix.cli.output.speaking import conclude
@@ -23,6 +22,7 @@ from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.serde.errors import UsageError
+from srfix.serde.subjects.names import Topic
 
 if TYPE_CHECKING:
     from srfix.recovery.state.directory import ApplicationState
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from srfix.recovery.state.reading.store import StateStore
     from srfix.recovery.stores.difference_kinds import Comparison, Difference
     from srfix.recovery.stores.differences import ToCompare
-    from srfix.serde.subjects.names import Topic
 
 
 _END: Final = "end"
@@ -71,7 +70,6 @@ def diff(
     from srfix.cli.on_spark import WatchedParts
     from srfix.cli.session import open_cluster, patience_s
     from srfix.recovery.stores.differences import CompareWork, StateDiff, compared_part, ranges_to_compare
-    from srfix.serde.subjects.names import Topic
 
     pairs = choice.one_store(engine.path(directory))
     application, first = pairs[0]

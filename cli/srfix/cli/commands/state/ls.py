@@ -11,8 +11,7 @@ import click
 from srfix.cli.command_classes import command, path_completion
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import config_option
-from srfix.cli.options.gate import quiet_option
-from srfix.cli.options.options import output_option
+from srfix.cli.options.options import output_option, quiet_option
 from srfix.cli.output.interface import TONES, Block, FieldList, Heading, OutputFormat, Report, Table, Tone, Verdict
 from srfix.cli.output.speaking import conclude
 from srfix.cli.version import version

@@ -15,13 +15,13 @@ from srfix.cli.options.policy import DUAL_SUBJECT, ONE_SUBJECT, POLICIES, Policy
 from srfix.cli.options.values import Choice, handing_over
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format
+from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
     from srfix.cli.options.decoding import DecodeOptions
     from srfix.recovery.facts.decoding import RecordDecoder
     from srfix.serde.resolve.policies import Resolver
     from srfix.serde.resolve.resolved import SecondAnswered
-    from srfix.serde.subjects.names import Role
 
 
 _BY_SCHEMA: Final = "schema"
@@ -51,7 +51,6 @@ class RowReading:
     ) -> Iterator[RecordDecoder]:
         """The decoder for keys and values with a format; the others stay bytes."""
         from srfix.cli.options.decoding import NoRegistry
-        from srfix.serde.subjects.names import Role
 
         halves = {
             role: _options(role, form, columns, delimiter)

@@ -19,8 +19,10 @@ from srfix.cli.options.options import isolation_of, isolation_option, output_opt
 from srfix.cli.options.values import Choice, option
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.output.speaking import say
+from srfix.recovery.state.writing.kinds import Release, WrittenKind
 from srfix.recovery.stores.choices import OnError, Until
 from srfix.serde.errors import UsageError
+from srfix.serde.subjects.names import Topic
 
 if TYPE_CHECKING:
     from srfix.recovery.state.directory import ApplicationState
@@ -105,12 +107,10 @@ def rebuild(
     from srfix.cli.ending import tidying_up
     from srfix.cli.session import open_cluster
     from srfix.recovery.facts.isolation import restore_isolation
-    from srfix.recovery.state.writing.kinds import Release, WrittenKind
     from srfix.recovery.state.writing.stores import StoreToWrite
     from srfix.recovery.stores.parts import SecondAnswers
     from srfix.recovery.stores.rebuild.rebuild import Rebuild
     from srfix.recovery.stores.rebuild.rebuild import rebuild as rebuild_store
-    from srfix.serde.subjects.names import Topic
 
     if kind is None:
         raise UsageError("--kind says what the store is: timestamped-kv for a table of Kafka Streams 2.3 and later.")
@@ -258,7 +258,6 @@ def migrate(
     """
     from srfix.cli.ending import tidying_up
     from srfix.recovery.state.directory_reader import read_state_directory
-    from srfix.recovery.state.writing.kinds import Release, WrittenKind
     from srfix.recovery.stores.rebuild.change import StoreChange
     from srfix.recovery.stores.rebuild.migrate import Migration
     from srfix.recovery.stores.rebuild.migrate import migrate as migrate_state

@@ -11,8 +11,7 @@ from srfix.cli.command_classes import command
 from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, not_read, read_so_far
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import config_option
-from srfix.cli.options.gate import quiet_option
-from srfix.cli.options.options import output_option
+from srfix.cli.options.options import output_option, quiet_option
 from srfix.cli.output.interface import Bars, Block, OutputFormat, Report, Table, table_of, titled_list
 from srfix.cli.output.speaking import conclude
 from srfix.cli.version import version

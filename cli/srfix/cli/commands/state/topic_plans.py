@@ -19,6 +19,7 @@ from srfix.cli.output.interface import OutputFormat
 from srfix.cli.output.speaking import say, write_report
 from srfix.serde.errors import UsageError
 from srfix.serde.files import is_there
+from srfix.serde.subjects.names import Topic
 
 if TYPE_CHECKING:
     from srfix.recovery.topic_plan.seeding import Registered
@@ -66,7 +67,6 @@ def seed_changelog(
     from srfix.recovery.facts.isolation import restore_isolation
     from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS
     from srfix.recovery.topic_plan.seeding import SeedRequest, plan_seed
-    from srfix.serde.subjects.names import Topic
 
     refuse_existing(path)
     named_store, _, topic = source.rpartition("=")  # a topic's name has no '='
@@ -177,7 +177,6 @@ def plan_expiry(
     from srfix.recovery.topic_plan.expiring import ExpiryRequest, kept_records_path
     from srfix.recovery.topic_plan.expiring import plan_expiry as planned
     from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS, ExpireKeys
-    from srfix.serde.subjects.names import Topic
 
     refuse_existing(path, kept_records_path(path))
     with open_cluster(connection) as (cluster, _engine):

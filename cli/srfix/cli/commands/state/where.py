@@ -14,8 +14,7 @@ from srfix.cli.commands.state import choosing
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.evidence import KsqldbServers, ksqldb_options
-from srfix.cli.options.gate import quiet_option
-from srfix.cli.options.options import output_option
+from srfix.cli.options.options import output_option, quiet_option
 from srfix.cli.options.typed_bytes import key_bytes, taken_as_text
 from srfix.cli.options.values import option
 from srfix.cli.output.interface import Block, FieldList, OutputFormat, Paragraph, Report, Table, table_of
@@ -26,13 +25,14 @@ from srfix.recovery.errors import KsqldbError
 from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.serde.errors import UsageError
+from srfix.serde.subjects.names import Topic
 
 if TYPE_CHECKING:
     from srfix.recovery.cluster.cluster import Cluster
     from srfix.recovery.state.directory import ApplicationState
     from srfix.recovery.state.reading.store import StateStore
-    from srfix.recovery.stores.whereabouts import KeyHost, NewestRecord, RowRead, Whereabouts
-    from srfix.serde.subjects.names import Topic
+    from srfix.recovery.stores.placing import KeyHost
+    from srfix.recovery.stores.whereabouts import NewestRecord, RowRead, Whereabouts
 
 
 @dataclass(slots=True, kw_only=True)
@@ -188,7 +188,6 @@ def where(
     from srfix.cli.session import open_cluster
     from srfix.recovery.stores.estimates import topic_of
     from srfix.recovery.stores.whereabouts import is_failing, state_where, whereabouts
-    from srfix.serde.subjects.names import Topic
 
     if partitions is not None and topic is not None:
         raise UsageError("--partitions and --topic exclude each other: give one of them.")

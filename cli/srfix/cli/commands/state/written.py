@@ -20,6 +20,7 @@ from srfix.recovery.ids_in_words import counted
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.stores.choices import OnError
 from srfix.serde.errors import UsageError
+from srfix.serde.subjects.names import Role, Subject, subject_for
 
 if TYPE_CHECKING:
     from srfix.recovery.stores.rebuild.change import Reserialiser
@@ -96,7 +97,6 @@ class ValuesAnew:
     ) -> Reserialiser | None:
         """The object that rewrites values; None if they stay as they are. `source` is their topic, if srfix knows it."""
         from srfix.recovery.stores.rebuild.reserialise import Reserialiser
-        from srfix.serde.subjects.names import Subject
 
         if self.subject is None:
             return None
@@ -116,7 +116,6 @@ class ValuesAnew:
         on_second: Callable[[SecondAnswered], None] | None,
     ) -> Resolver:
         from srfix.serde.resolve.policies import ById
-        from srfix.serde.subjects.names import Role, subject_for
 
         assert self.subject is not None
         if self.resolve == BY_ID:
