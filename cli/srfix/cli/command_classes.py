@@ -98,24 +98,17 @@ def word_completion(words: Iterable[str], *, else_file: bool = False) -> Callabl
     return complete
 
 
-_EVIDENCE: Final = (
-    "--source --reader --streams-version --no-auto-register --isolation --gone --state-dir --topology --ksqldb --ksqldb-user "
-    "--ksqldb-config --ksqldb-text --changelogs --decode-values"
-)
-_WORK: Final = "--deadline --max-records --engine --master --spark-conf --processes"
-_CONNECTION: Final = "--bootstrap-servers -X --kafka-config --registry -R --config"
-_OUTPUT: Final = (
-    "--out --output --details --as-shell --quiet --fail-on --baseline --write-baseline --metrics --detailed-exitcode --journal "
-    "--journals --yes --help"
-)
 _GROUPS: Final = {
-    title: frozenset(names.split())
-    for title, names in {
-        "Evidence": _EVIDENCE,
-        "How it reads": _WORK,
-        "Connection": _CONNECTION,
-        "Output": _OUTPUT,
-    }.items()
+    "Evidence": (
+        "--source --reader --streams-version --no-auto-register --isolation --gone --state-dir --topology --ksqldb "
+        "--ksqldb-user --ksqldb-config --ksqldb-text --changelogs --decode-values"
+    ),
+    "How it reads": "--deadline --max-records --engine --master --spark-conf --processes",
+    "Connection": "--bootstrap-servers -X --kafka-config --registry -R --config",
+    "Output": (
+        "--out --output --details --as-shell --quiet --fail-on --baseline --write-baseline --metrics --detailed-exitcode "
+        "--journal --journals --yes --help"
+    ),
 }
 _OTHERS: Final = "Options"
 _FEW: Final = 9
@@ -169,7 +162,9 @@ def grouped_options(command: click.Command, ctx: click.Context) -> Mapping[str, 
         return {_OTHERS: shown}
     groups: dict[str, list[click.Option]] = {_OTHERS: [], **{title: [] for title in _GROUPS}}
     for option in shown:
-        title = next((title for title, names in _GROUPS.items() if not names.isdisjoint(option.opts)), _OTHERS)
+        title = next(
+            (title for title, names in _GROUPS.items() if not set(option.opts).isdisjoint(names.split())), _OTHERS
+        )
         groups[title].append(option)
     return {title: options for title, options in groups.items() if options}
 

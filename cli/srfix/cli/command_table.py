@@ -104,11 +104,11 @@ EXAMPLES: Final[Mapping[str, str]] = {
 
 def every_command() -> dict[str, CommandEntry]:
     """By the words that a user types after `srfix`: `state`, `state ls`. A group stands before its commands."""
-    entries: dict[str, CommandEntry] = {}
-    for name, entry in COMMANDS.items():
-        entries[name] = entry
-        entries |= {f"{name} {inner}": inner_entry for inner, inner_entry in entry.commands.items()}
-    return entries
+    return {
+        f"{name} {inner}".rstrip(): inner_entry
+        for name, entry in COMMANDS.items()
+        for inner, inner_entry in {"": entry, **entry.commands}.items()
+    }
 
 
 def with_options() -> dict[str, CommandEntry]:

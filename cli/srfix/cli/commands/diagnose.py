@@ -109,7 +109,6 @@ def diagnose(
 
 
 def _summary(diagnosis: Diagnosis) -> str:
-
     notes = sum(finding.severity is Severity.NOTE for finding in diagnosis.findings)
     wrong = len(diagnosis.findings) - notes
     skipped = f", {counted(len(diagnosis.not_looked_at), 'thing')} not looked at" if diagnosis.not_looked_at else ""

@@ -65,7 +65,6 @@ def explain(what: str | None, output: blocks.OutputFormat) -> ExitCode:
 
 
 def _text_of(what: str) -> str:
-
     if what == "-":
         stdin = sys.stdin.buffer
         if stdin.isatty():
@@ -120,32 +119,29 @@ def _list_of_codes() -> blocks.Report:
 
 
 def _catalogue(codes: Iterable[CatalogueEntry]) -> dict[str, Json]:
-
     return Catalogue(srfix=version("srfix"), codes=[ExplainedCode.of(entry) for entry in codes]).to_json()
 
 
 def _code_report(entry: CatalogueEntry) -> blocks.Report:
-    parts = (
-        ("What it means", entry.meaning),
-        ("How it comes about", entry.cause),
-        ("How srfix tells", entry.detection),
-        ("What to do", entry.remedy),
-    )
-    sections: list[blocks.Block] = []
-    for heading, text in parts:
-        sections += [blocks.Heading(heading, level=2), *_paragraphs(text)]
+    parts = {
+        "What it means": entry.meaning,
+        "How it comes about": entry.cause,
+        "How srfix tells": entry.detection,
+        "What to do": entry.remedy,
+    }
     return blocks.Report(
         document=_catalogue((entry,)),
         blocks=(
             blocks.Heading(f"{entry.code}: {entry.title}"),
             blocks.FieldList((("severity", entry.severity), ("checked", f"since srfix {entry.checked_since}"))),
-            *sections,
+            *(block for part in parts.items() for block in _section(*part)),
         ),
     )
 
 
-def _paragraphs(text: str) -> Iterator[blocks.Block]:
+def _section(heading: str, text: str) -> Iterator[blocks.Block]:
     """A text of the catalogue: each line is a paragraph; lines that begin with a dash are a list."""
+    yield blocks.Heading(heading, level=2)
     for is_list, lines in groupby(text.splitlines(), lambda line: line.startswith("- ")):
         if is_list:
             yield blocks.ItemList(tuple(line.removeprefix("- ") for line in lines))

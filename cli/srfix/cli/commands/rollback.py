@@ -12,7 +12,7 @@ from srfix.cli.command_classes import command
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.options import expect_digest_option, output_option, yes_option
-from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Paragraph, Report, Tone
+from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Paragraph, Report, Tone, grouped
 from srfix.cli.output.speaking import confirm, say, write_report
 from srfix.cli.version import version
 from srfix.recovery.ids_in_words import counted
@@ -153,10 +153,8 @@ def _outcome_blocks(steps: Sequence[StepTold], *, is_whole: bool) -> Iterator[Bl
 
 def _lines(steps: Sequence[StepTold]) -> Iterator[str]:
     """A line for each step. Steps that were not undone for the same reason share a line."""
-    by_reason: dict[str, list[StepTold]] = {}
-    for step in steps:
-        is_alike = step.outcome in {"nothing-to-undo", "not-carried-out"}
-        by_reason.setdefault(step.why if is_alike else step.line, []).append(step)
+    shared = {"nothing-to-undo", "not-carried-out"}
+    by_reason = grouped(steps, lambda step: step.why if step.outcome in shared else step.line)
     for reason, alike in by_reason.items():
         *others, last = (str(step.step) for step in alike)
         yield alike[0].line if not others else f"steps {', '.join(others)} and {last}: {reason}"

@@ -83,7 +83,6 @@ def schema(
 
 
 def _check_full_name(half: RecordHalf, choice: InternalSchemaChoice) -> None:
-
     if choice.full_name is None:
         return
     try:

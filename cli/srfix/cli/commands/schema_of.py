@@ -22,7 +22,6 @@ def schema_of(name: str | None) -> ExitCode:
 
     You may also give a command's name. Without a name it lists all documents.
     """
-
     if name is None:
         rows = tuple((entry.name, entry.written_by) for entry in DOCUMENTS)
         blocks = (Table(("document", "written by"), rows), Paragraph("Run srfix schema-of with one of them."))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, assert_never
+from typing import Final, TypeVar, assert_never
 
 import click
 
@@ -190,6 +190,9 @@ def shared_key(key: str) -> TableKey:
     return TableKey(parameter=key.replace("-", "_"), kind=kind, is_multiple=is_multiple)
 
 
+_Value = TypeVar("_Value")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reading:
     """Reads the parts of a file, and notes what is wrong with each."""
@@ -209,12 +212,18 @@ class _Reading:
         except UsageError as error:
             self.wrong.append(error.message)
 
-    def _entries(self, key: str) -> dict[str, object]:
+    def _each(self, key: str, read: Callable[[str, object], tuple[str, _Value]]) -> dict[str, _Value]:
+        """What the entries of a table are read as, if there is such a table."""
         table = self.document.get(key, {})
-        if isinstance(table, dict):
-            return table
-        self.wrong.append(f"{key!r} in the configuration file {self.path!r} must be a table: [{key}].")
-        return {}
+        read_as: dict[str, _Value] = {}
+        if not isinstance(table, dict):
+            self.wrong.append(f"{key!r} in the configuration file {self.path!r} must be a table: [{key}].")
+            return read_as
+        for name, value in table.items():
+            with self._noted():
+                parameter, entry = read(name, value)
+                read_as[parameter] = entry
+        return read_as
 
     def shared(self) -> dict[str, object]:
         options: dict[str, object] = {}
@@ -232,32 +241,27 @@ class _Reading:
         return options
 
     def properties(self, key: str) -> dict[str, str]:
-        properties: dict[str, str] = {}
-        for name, value in self._entries(key).items():
-            with self._noted():
-                properties[name] = property_value(self.path, f"{key}.{shown(name)}", value)
-        return properties
+        return self._each(key, lambda name, value: (name, property_value(self.path, f"{key}.{shown(name)}", value)))
 
     def sources(self) -> list[str]:
         topic = TableKey(parameter="source")
-        sources: list[str] = []
-        for store, value in self._entries("source").items():
-            with self._noted():
-                sources.append(f"{store}={option_value(self.path, f'source.{store}', value, topic)}")
-        return sources
+        topics = self._each(
+            "source", lambda store, value: (store, option_value(self.path, f"source.{store}", value, topic))
+        )
+        return [f"{store}={name}" for store, name in topics.items()]
 
     def of_command(self, command: str) -> dict[str, object]:
         keys = self.keys_of(command)
-        options: dict[str, object] = {}
-        for key, value in self._entries(command).items():
-            with self._noted():
-                if key not in keys:
-                    raise UsageError(
-                        f"srfix {command} has no option for {self._shown(key, keys)} of the table [{command}] of the "
-                        f"configuration file {self.path!r}. {self._home_or_known(key, keys)}"
-                    )
-                options[keys[key].parameter] = option_value(self.path, f"{command}.{key}", value, keys[key])
-        return options
+
+        def option(key: str, value: object) -> tuple[str, object]:
+            if key not in keys:
+                raise UsageError(
+                    f"srfix {command} has no option for {self._shown(key, keys)} of the table [{command}] of the "
+                    f"configuration file {self.path!r}. {self._home_or_known(key, keys)}"
+                )
+            return keys[key].parameter, option_value(self.path, f"{command}.{key}", value, keys[key])
+
+        return self._each(command, option)
 
     def _home_or_known(self, key: str, keys: Collection[str]) -> str:
         """The place where a misplaced or misspelled key belongs; otherwise the known keys of this place."""

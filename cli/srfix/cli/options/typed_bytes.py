@@ -24,35 +24,32 @@ from srfix.recovery.ids_in_words import enumerated
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format
 
-_TAKES: Final = {
-    "hex": "hexadecimal digits, two for each byte",
-    "base64": "base64, filled up with = to a multiple of four characters",
-    "int": "a whole number of 32 bits",
-    "long": "a whole number of 64 bits",
-    "double": "a number",
-    "text": "text in UTF-8",
+_PREFIXES: Final[Mapping[str, tuple[str, Callable[[str], bytes]]]] = {
+    "hex": ("hexadecimal digits, two for each byte", lambda text: bytes.fromhex(text.removeprefix("0x"))),
+    "base64": (
+        "base64, filled up with = to a multiple of four characters",
+        lambda text: base64.b64decode(text, validate=True),
+    ),
+    "int": ("a whole number of 32 bits", lambda text: struct.pack(">i", int(text))),
+    "long": ("a whole number of 64 bits", lambda text: struct.pack(">q", int(text))),
+    "double": ("a number", lambda text: struct.pack(">d", float(text))),
+    "text": ("text in UTF-8", str.encode),
 }
-_READ: Final[Mapping[str, Callable[[str], bytes]]] = {
-    "hex": lambda text: bytes.fromhex(text.removeprefix("0x")),
-    "base64": lambda text: base64.b64decode(text, validate=True),
-    "int": lambda text: struct.pack(">i", int(text)),
-    "long": lambda text: struct.pack(">q", int(text)),
-    "double": lambda text: struct.pack(">d", float(text)),
-    "text": str.encode,
-}
+"""What stands after each prefix, and what reads it."""
 _OF_PAYLOADS: Final = ("hex", "base64", "text")
 _LIKE_A_PREFIX: Final = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):")
 
 
 def key_bytes(text: str) -> bytes:
     kind, colon, rest = text.partition(":")
-    if not colon or kind not in _READ:
+    if not colon or kind not in _PREFIXES:
         return text.encode("utf-8", "surrogateescape")
+    expected, read = _PREFIXES[kind]
     try:
-        return _READ[kind](rest)
+        return read(rest)
     except (ValueError, struct.error):
         raise UsageError(
-            f'{text!r} is not a valid key. After the prefix "{kind}:", srfix expects {_TAKES[kind]}. If the key is a '
+            f'{text!r} is not a valid key. After the prefix "{kind}:", srfix expects {expected}. If the key is a '
             f"text that begins with {kind}:, write text:{text}."
         ) from None
 
@@ -62,10 +59,10 @@ def taken_as_text(*typed: str | None) -> list[str]:
     lines = []
     for text in typed:
         match = None if text is None else _LIKE_A_PREFIX.match(text)
-        if text is not None and match is not None and match[1] not in _TAKES:
+        if text is not None and match is not None and match[1] not in _PREFIXES:
             lines.append(
                 f"srfix took {text!r} as a text, {match[0]} included. The known prefixes are "
-                f"{enumerated(f'{name}:' for name in _TAKES)}."
+                f"{enumerated(f'{name}:' for name in _PREFIXES)}."
             )
     return lines
 
@@ -95,7 +92,7 @@ def _bytes(text: str, format_: Format | None) -> bytes | None:
             return None
         kind, rest = ("text" if format_ is not None and format_.is_text else "hex"), text
     try:
-        return _READ[kind](rest)
+        return _PREFIXES[kind][1](rest)
     except ValueError as error:
         raise UsageError(
             f"The payload {text!r} is not {'hexadecimal' if kind == 'hex' else 'base64'} ({error}). {_advice(text, kind)}"

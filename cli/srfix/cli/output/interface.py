@@ -135,6 +135,17 @@ def table_of(
     return Table(tuple(columns), rows, title=title)
 
 
+_Key = TypeVar("_Key")
+
+
+def grouped(things: Iterable[_Row], key: Callable[[_Row], _Key]) -> dict[_Key, list[_Row]]:
+    """The things by their keys, in the order of each key's first thing."""
+    groups: dict[_Key, list[_Row]] = {}
+    for thing in things:
+        groups.setdefault(key(thing), []).append(thing)
+    return groups
+
+
 @dataclass(frozen=True, slots=True)
 class Bars:
     """Counts to compare: a row of numbers for each counted thing. A format that can draw shows each with a bar."""

@@ -201,9 +201,7 @@ def diagnosis_in_short(
     details."""
     if not short.stores:
         yield blocks.Paragraph(words.nothing_found(diagnosis))
-    kinds: dict[tuple[str, str], list[StoreInShort]] = {}
-    for store in short.stores:
-        kinds.setdefault((store.finding.code, store.finding.severity.value), []).append(store)
+    kinds = blocks.grouped(short.stores, lambda store: (store.finding.code, store.finding.severity.value))
     for (code, severity), stores in kinds.items():
         yield from _of_one_kind(code, severity, stores, facts)
     if short.do_not:
@@ -360,10 +358,7 @@ def _next(stores: Sequence[StoreInShort]) -> Iterator[blocks.Block]:
 
 def _notes(notes: Sequence[Finding]) -> Iterator[str]:
     """One line for each code. If a title says that something is broken, the line adds that nothing is broken now."""
-    by_code: dict[str, list[Finding]] = {}
-    for note in notes:
-        by_code.setdefault(note.code, []).append(note)
-    for code, code_notes in by_code.items():
+    for code, code_notes in blocks.grouped(notes, lambda note: note.code).items():
         if BY_CODE[code].is_of_repair:
             yield from (f"Note {code}: {note.explanation} {note.next}" for note in code_notes)
         else:

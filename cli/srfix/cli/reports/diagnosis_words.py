@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from srfix.cli.output.interface import Block, Paragraph, Tone, Verdict, titled_list
+from srfix.cli.output.interface import Block, Paragraph, Tone, Verdict, grouped, titled_list
 from srfix.recovery.commands import CommandLine
 from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Finding, Severity, Skipped
 from srfix.recovery.ids_in_words import counted
@@ -65,11 +65,9 @@ def title(finding: Finding) -> str:
 
 def skipped_lines(skipped: Iterable[Skipped]) -> Iterator[str]:
     """The skipped checks. Those that could hide a finding stand first; those with the same reason share a line."""
-    by_reason: dict[tuple[bool, str], list[str]] = {}
-    for gap in skipped:
-        by_reason.setdefault((gap.could_hide, gap.reason), []).append(gap.what)
-    for (could_hide, reason), what in sorted(by_reason.items(), key=lambda item: not item[0][0]):
-        yield f"{some(what)}: {reason}{' (could hide a finding)' if could_hide else ''}"
+    by_reason = grouped(skipped, lambda gap: (gap.could_hide, gap.reason))
+    for (could_hide, reason), gaps in sorted(by_reason.items(), key=lambda item: not item[0][0]):
+        yield f"{some([gap.what for gap in gaps])}: {reason}{' (could hide a finding)' if could_hide else ''}"
 
 
 def some(names: Sequence[str]) -> str:

@@ -237,7 +237,6 @@ def topic_plan_report(plan: TopicPlan, path: Path, command_line: CommandLine) ->
 
 
 def _blocks(plan: TopicPlan, path: Path, command_line: CommandLine) -> Iterator[blocks.Block]:
-
     work = plan.work
     if not plan.actions:
         yield blocks.Heading("Nothing to write")

@@ -24,6 +24,7 @@ from srfix.cli.output.interface import (
     Report,
     Table,
     Tone,
+    grouped,
     table_of,
 )
 from srfix.cli.output.speaking import conclude
@@ -44,7 +45,6 @@ from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS, TopicPlan
 from srfix.recovery.topic_plan.verifying import Applied, TopicCheck, TopicOutcome, verify_topic_plan
 from srfix.serde.errors import UsageError
 from srfix.serde.schemas.models import Json
-from srfix.serde.subjects.names import Subject
 
 _MOST_PROBLEMS: Final = 2
 """The most problems that the report shows without --details."""
@@ -129,13 +129,11 @@ def _in_short(events: Sequence[Event]) -> Iterator[Block]:
 def _part(title: str, events: Sequence[Event], kind: type[Event], *, most: int | None = None) -> Iterator[Block]:
     """The events of a kind, subject by subject, because a phantom subject's name is long; of `most`, the others are
     counted."""
-    by_subject: dict[Subject, list[str]] = {}
-    for event in events:
-        if isinstance(event, kind):
-            by_subject.setdefault(event.subject, []).append(event.what)
+    by_subject = grouped((event for event in events if isinstance(event, kind)), lambda event: event.subject)
     if by_subject:
         yield Heading(title, level=2)
-    for subject, lines in by_subject.items():
+    for subject, subject_events in by_subject.items():
+        lines = [event.what for event in subject_events]
         yield Paragraph(f"Subject {subject}")
         shown = len(lines) if most is None else max(1, most // len(by_subject))
         if len(lines) > shown + 1:
@@ -213,7 +211,6 @@ class VerificationDocument(VersionedDocument, tag="srfix.verification/1"):
 def verification_document(
     plan: Plan, events: Sequence[Event], advice: Sequence[ApplicationAdvice], *, verified: bool
 ) -> dict[str, Json]:
-
     return VerificationDocument(
         srfix=version("srfix"),
         digest=plan.digest,
