@@ -9,7 +9,6 @@ SITE: Final = "https://srfix.github.io/srfix/"
 
 
 def version(distribution: str) -> str:
-    """The version in the installed metadata."""
     from importlib.metadata import version as version_of
 
     return version_of(distribution)

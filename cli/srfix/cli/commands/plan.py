@@ -266,7 +266,6 @@ def _refuse_mixture(topic: str | None, selection: options.Selection, choice: Top
 
 
 def _beyond_topic(topic_check: TopicCheck, plan: Plan) -> list[str]:
-    """Lines about findings of the topic that this plan does not repair, and about things that were not looked at."""
     lines = [
         f"Not in the plan: {finding.code} {finding.topic}. {finding.explanation} {finding.next}"
         for finding in topic_check.findings

@@ -42,7 +42,6 @@ class TableKey:
     """An option, as a key of the file."""
 
     parameter: str
-    """Its parameter name in click."""
     kind: ValueKind = ValueKind.TEXT
     is_multiple: bool = False
     """True if the option may be repeated. Otherwise a list of `TEXTS` is joined with commas."""
@@ -132,8 +131,6 @@ _TABLES: Final = ("kafka", "registry-client", "source")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigFile:
-    """The values of a configuration file for one command."""
-
     options: Mapping[str, object] = field(default_factory=dict, repr=False)
     """Values by click's parameter names: a `default_map`."""
     kafka: Mapping[str, str] = field(default_factory=dict, repr=False)

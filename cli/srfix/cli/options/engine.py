@@ -61,7 +61,6 @@ class _NamedToo(click.Option):
     """An option whose environment variable also names the serde's engine, with other values."""
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
-        """The environment's value, if it is a value of this option."""
         value = super().resolve_envvar_value(ctx)
         return None if value in CODEC_ENGINES else value
 

@@ -40,10 +40,8 @@ class EvidenceOptions(KsqldbServers):
     """Evidence besides cluster and registry."""
 
     state_dir: tuple[str, ...] = ()
-    """State directories, or applications' folders in them."""
     topology: tuple[str, ...] = ()
     ksqldb_text: tuple[str, ...] = ()
-    """Files with saved answers of ksqlDB."""
 
     def read(self, *, application: str | None) -> Supplied:
         """Reads all the evidence; topologies belong to the named application. A silent ksqlDB is a problem in it, not

@@ -121,8 +121,6 @@ wrapped_option = click.option(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InternalSchemaChoice:
-    """The options that choose one of the engine's internal schemas for some columns."""
-
     full_name: str | None
     source_name: str | None
     generation: Generation

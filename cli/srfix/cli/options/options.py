@@ -23,13 +23,10 @@ AUTO = "auto"
 READERS = ("connect", "ksqldb", "plain", "dual", "unknown")
 """The readers of a store, as `--reader` spells them."""
 TOPIC_READERS = ("connect", "ksqldb", "plain", "latest", "dual", "unknown")
-"""The readers of a topic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The stores that the user chose, and what the user said about them."""
-
     application: str | None
     """The application.id; None for all."""
     store: str | None

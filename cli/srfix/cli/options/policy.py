@@ -27,8 +27,6 @@ POLICIES: Final = (BY_ID, ONE_SUBJECT, DUAL_SUBJECT)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyChoice:
-    """The subjects to ask, according to the options."""
-
     policy: str | None
     """One of the three policies; None to choose by the subjects that were named."""
     subject: str | None

@@ -23,7 +23,6 @@ class SignOff:
     signature: Path | None
     """The detached signature, with `signer_key`."""
     signer_key: Path | None
-    """The public key of the person who signed it."""
 
     def check(self) -> None:
         if (self.signature is None) != (self.signer_key is None):

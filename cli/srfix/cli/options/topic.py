@@ -27,9 +27,7 @@ from srfix.serde.subjects.names import Role, Subject, Topic
 class TopicChoice:
     roles: tuple[Role, ...]
     subject: str | None
-    """The subject that the reader asks; None for the strategy's subject."""
     group: str | None
-    """The consumer group; None for a reader that starts at the beginning."""
     strategy: Strategy
     with_metadata: Mapping[str, str] = field(default_factory=dict)
     """`use.latest.with.metadata`."""

@@ -20,7 +20,6 @@ from srfix.serde.hints import nearest
 from srfix.serde.subjects.names import Role
 
 ROLES: Final = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, Role.VALUE)}
-"""Keys, values or both, by the words that `--role` takes."""
 
 
 class Choice(click.Choice[str]):

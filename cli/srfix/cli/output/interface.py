@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 
 ERROR: Final = "srfix:"
-"""The beginning of an error line."""
 
 
 class OutputFormat(Enum):
@@ -95,7 +94,6 @@ class FieldList:
 
     pairs: tuple[tuple[str, str], ...]
     title: str | None = None
-    """One line that stands directly above them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +162,6 @@ class Bars:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CarriedId:
-    """A schema id that records or rows carry, in a picture."""
-
     schema_id: int
     where: str
     """The amount and the place; empty if srfix did not count it."""

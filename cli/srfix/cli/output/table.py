@@ -38,9 +38,7 @@ _OF_MARKS: Final = {"+": "green", "~": "yellow", "-": "red"}
 _CODE: Final = re.compile(r"\bSRF\d{3}\b")
 _PAGE_OF_CODE: Final = f"{SITE}findings/{{}}.html"
 _UNLIMITED = 1_000_000
-"""Columns of a pipe: lines may have any length."""
 _BETWEEN = 3
-"""Blanks between two columns of a table."""
 _TRAILING_BLANKS = re.compile(r"(?m)(?<! )[ ]++((?:\x1b\[[0-9;]*m[ ]*)*)$")
 """The blanks with which rich fills a line to a table's width. Styles may end among these blanks."""
 

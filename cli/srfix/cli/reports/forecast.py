@@ -79,7 +79,6 @@ def forecast_blocks(forecast: Forecast) -> Iterator[blocks.Block]:
 
 
 def forecast_summary(forecast: Forecast) -> str:
-    """The last line, on standard error."""
     serious = [finding.certainty for finding in forecast.foretold if finding.is_serious]
     counts = ", ".join(
         f"{serious.count(certainty)} {certainty.value}"

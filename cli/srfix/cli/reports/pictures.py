@@ -64,7 +64,6 @@ def picture_before(plan: Plan, subject: Subject) -> Iterator[Picture]:
 
 
 def _where(fault: IdAtFault) -> str:
-    """`4 live keys, partitions 0-2`."""
     least = "at least " if fault.is_partial else ""
     pending = sum(place.pending_keys for place in fault.partitions)
     if fault.live_keys is None:

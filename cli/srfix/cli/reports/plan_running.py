@@ -38,7 +38,6 @@ def cluster_of_plan(connection: Connection, bootstrap_servers: str | None) -> Co
 
 
 def connection_of_plan(connection: Connection, plan: Plan) -> Connection:
-    """The connection, with the plan's cluster and registry if the user named none."""
     if not connection.registry.urls:
         connection = replace(connection, registry=replace(connection.registry, urls=plan.registry))
     return cluster_of_plan(connection, plan.bootstrap_servers)

@@ -121,7 +121,6 @@ def diff(
 
 
 def _topic(application: ApplicationState, store: StateStore) -> Topic:
-    """The topic from which a store restores, as far as the directory names it."""
     from srfix.recovery.stores.estimates import topic_of
 
     topic, candidates = topic_of(application, store.directory, store.task)

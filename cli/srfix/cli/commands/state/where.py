@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class KeyLook:
-    """What srfix has found out about one key of a store."""
-
     application: ApplicationState
     store: StateStore
     """One part of the store; it does not matter which."""

@@ -155,8 +155,6 @@ _DEEPEST: Final = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A part of the page under one heading, or without."""
-
     title: str | None
     tone: Tone = Tone.PLAIN
     blocks: list[Block] = field(default_factory=list)
