@@ -14,8 +14,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.half import case_rule_option, delimiter_option, schema_text, times_option, wrapped_option
 from srfix.cli.options.options import output_option
-from srfix.cli.options.policy import POLICIES, PolicyChoice
-from srfix.cli.options.values import ROLES, Choice, choice_of, option
+from srfix.cli.options.values import POLICIES, ROLES, Choice, choice_of, option
 from srfix.cli.output.interface import Block, OutputFormat, Paragraph, table_of, titled_list
 from srfix.cli.output.speaking import say, show_json
 from srfix.recovery.ids_in_words import counted
@@ -139,7 +138,7 @@ def decode(
     {"$local-timestamp": …}, {"$uuid": …}, {"$double": "NaN"}, {"$object": {…}} around names that begin with $, and {"$raw":
     base64, "text": …} for undecoded bytes. If a record cannot be decoded, its line holds the error, and the exit code is 1.
     """
-    from srfix.cli.options.decoding import DecodeOptions, NoRegistry
+    from srfix.cli.options.decoding import DecodeOptions, NoRegistry, PolicyChoice
     from srfix.cli.reports.rows import not_decoded
     from srfix.cli.session import patience_s
     from srfix.recovery.cluster.records import RecordRange, read_records

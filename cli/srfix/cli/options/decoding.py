@@ -1,17 +1,20 @@
-"""How `srfix decode` reads bytes: the deserializer that its options describe."""
+"""How a command reads bytes: the deserializer and the resolve policy that its options describe."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from srfix.cli.options.values import BY_ID, DUAL_SUBJECT, ONE_SUBJECT
+from srfix.cli.output.speaking import say
 from srfix.serde.casing import CaseRule
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import SCHEMA_FORMATS, Format, usable_delimiter
 from srfix.serde.interface import Context, Value
 from srfix.serde.schemas.models import Schema
-from srfix.serde.subjects.names import Role
+from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, SubjectStrategy, split_context, split_subject, subject_for
 from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId, prefix_id_bytes
 
@@ -19,8 +22,9 @@ if TYPE_CHECKING:
     from srfix.recovery.facts.decoding import Deserializer
     from srfix.serde.columns.times import Times
     from srfix.serde.columns.types import Columns
+    from srfix.serde.registry.client import RegistryClient
     from srfix.serde.resolve.policies import Resolver
-    from srfix.serde.resolve.resolved import ResolvedSchema
+    from srfix.serde.resolve.resolved import ResolvedSchema, SecondAnswered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,3 +154,74 @@ class NoRegistry:
 
     def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
         raise UsageError(f"The schema {guid} needs a registry to be looked up in. Give --registry.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyChoice:
+    policy: str | None
+    """One of the three policies; None to choose by the subjects that were named."""
+    subject: str | None
+    second_subject: str | None
+    application: str | None
+    """With `store`: the application of the store whose changelog subject is asked."""
+    store: str | None
+
+    def resolver(
+        self,
+        registry: RegistryClient,
+        roles: tuple[Role, ...],
+        *,
+        on_second: Callable[[SecondAnswered], None] | None = None,
+    ) -> Resolver:
+        """`on_second` is called when a second subject answered; None prints a line on standard error."""
+        from srfix.serde.resolve.policies import ById, DualSubject, UnderOneSubject
+        from srfix.serde.subjects.strategies import TopicSubject
+
+        first = self._first(roles)
+        second = None if self.second_subject is None else _named(self.second_subject, roles, option="--second-subject")
+        policy = self.policy
+        if policy is None:
+            policy = DUAL_SUBJECT if second is not None else BY_ID if first is None else ONE_SUBJECT
+        if second is not None and policy != DUAL_SUBJECT:
+            raise UsageError(f"--second-subject is only for --resolve {DUAL_SUBJECT}.")
+        if policy == BY_ID:
+            named = DEFAULT_CONTEXT if self.subject is None else split_context(self.subject)[0]
+            return ById(registry, context=named)
+        if policy == ONE_SUBJECT:
+            return UnderOneSubject(registry, first or TopicSubject())
+        if first is None:
+            raise UsageError(
+                f"--resolve {DUAL_SUBJECT} needs the first subject: --subject, or --application and --store."
+            )
+        return DualSubject(
+            registry,
+            first=first,
+            second=second or TopicSubject(),
+            on_second=on_second or (lambda answered: say(answered.note, err=True)),
+        )
+
+    def _first(self, roles: tuple[Role, ...]) -> SubjectStrategy | None:
+        """The subject that the user named, or the subject of the named store; None if the user named neither."""
+        from srfix.serde.subjects.strategies import ChangelogSubject
+
+        if self.subject is not None:
+            return _named(self.subject, roles, option="--subject")
+        if self.store is None:
+            return None
+        if self.application is None:
+            raise UsageError("--store needs --application, because the changelog subject is named after both.")
+        return ChangelogSubject(application=self.application, store=self.store)
+
+
+def _named(subject: str, roles: tuple[Role, ...], *, option: str) -> SubjectStrategy:
+    from srfix.serde.subjects.strategies import FixedSubject
+
+    split = split_subject(subject)
+    if len(roles) == 1:
+        return FixedSubject(**{roles[0].value: subject})
+    if split is None:
+        raise UsageError(
+            f"{option} {subject} does not end in -key or -value, so it cannot be used for both keys and values: "
+            "give --role key or --role value."
+        )
+    return FixedSubject(key=subject_for(split[0], Role.KEY), value=subject_for(split[0], Role.VALUE))

@@ -21,6 +21,14 @@ from srfix.serde.subjects.names import Role
 
 ROLES: Final = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, Role.VALUE)}
 
+BY_ID: Final = "by-id"
+"""Like plain deserializers."""
+ONE_SUBJECT: Final = "one-subject"
+"""Like Connect's converters and ksqlDB."""
+DUAL_SUBJECT: Final = "dual-subject"
+"""With a fall-back."""
+POLICIES: Final = (BY_ID, ONE_SUBJECT, DUAL_SUBJECT)
+
 
 class Choice(click.Choice[str]):
     """One of a few words, or of an enumeration's values, which becomes its member. The error for another value names a

@@ -11,8 +11,7 @@ import click
 
 from srfix.cli.options.connecting import Connection
 from srfix.cli.options.engine import SPARK, CensusEngineChoice
-from srfix.cli.options.policy import DUAL_SUBJECT, ONE_SUBJECT, POLICIES, PolicyChoice
-from srfix.cli.options.values import Choice, handing_over
+from srfix.cli.options.values import DUAL_SUBJECT, ONE_SUBJECT, POLICIES, Choice, handing_over
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.subjects.names import Role
@@ -50,7 +49,7 @@ class RowReading:
         on_second: Callable[[SecondAnswered], None] | None = None,
     ) -> Iterator[RecordDecoder]:
         """The decoder for keys and values with a format; the others stay bytes."""
-        from srfix.cli.options.decoding import NoRegistry
+        from srfix.cli.options.decoding import NoRegistry, PolicyChoice
 
         halves = {
             role: _options(role, form, columns, delimiter)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Literal, cast
 import click
 
 from srfix.cli.command_classes import path_completion
-from srfix.cli.options.policy import BY_ID, DUAL_SUBJECT, ONE_SUBJECT, POLICIES, PolicyChoice
-from srfix.cli.options.values import Choice, choice_of, handing_over, option
+from srfix.cli.options.values import BY_ID, DUAL_SUBJECT, ONE_SUBJECT, POLICIES, Choice, choice_of, handing_over, option
 from srfix.cli.output import interface as blocks
 from srfix.cli.output.speaking import say, write_report
 from srfix.cli.version import version
@@ -115,6 +114,7 @@ class ValuesAnew:
         source: str | None,
         on_second: Callable[[SecondAnswered], None] | None,
     ) -> Resolver:
+        from srfix.cli.options.decoding import PolicyChoice
         from srfix.serde.resolve.policies import ById
 
         assert self.subject is not None
