@@ -201,7 +201,6 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """:raises click.UsageError: if there is no such command; the message names a similar command."""
         name = args[0]
         if name not in self._table and not ctx.resilient_parsing and not name.startswith("-"):
             near = nearest(name[:100], self._table)

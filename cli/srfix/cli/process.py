@@ -95,7 +95,6 @@ def silence(number: int) -> None:
 
 class _Output(io.FileIO):
     def write(self, data: ReadableBuffer, /) -> int:
-        """:raises StandardOutputError: if the write fails; BrokenPipeError if the reader has closed the pipe."""
         try:
             return super().write(data)
         except BrokenPipeError:
@@ -106,7 +105,6 @@ class _Output(io.FileIO):
 
 class _Words(_Output):
     def write(self, data: ReadableBuffer, /) -> int:
-        """:raises BrokenPipeError: if the reader has closed the pipe."""
         try:
             return super().write(data)
         except StandardOutputError:

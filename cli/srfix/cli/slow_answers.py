@@ -23,7 +23,6 @@ class SlowAnswers:
     """Tells of waits while it is open, in its own thread. Thread-safe."""
 
     def __init__(self, tell: Callable[[str], None], *, first_s: float = FIRST_S, again_s: float = AGAIN_S) -> None:
-        """:param tell: prints a line."""
         self._tell, self._first_s, self._again_s = tell, first_s, again_s
         self._numbers = count()
         self._running: dict[int, tuple[str, float]] = {}

@@ -244,7 +244,6 @@ def _next(finding: Finding) -> str:
 
 
 def _refuse_mixture(topic: str | None, selection: options.Selection, choice: TopicChoice) -> None:
-    """:raises UsageError: if the user gave options for stores together with options for a topic."""
     if topic is None:
         if choice.typed:
             raise UsageError(

@@ -171,7 +171,6 @@ def read_config(
 
 
 def _parsed(text: str) -> dict[str, object]:
-    """:raises ValueError: if the text is not TOML, or is nested more deeply than any real configuration."""
     if any(piece.count(".") > bounds.MOST_KEY_PARTS for line in text.splitlines() for piece in line.split("=")):
         raise ValueError(f"a line has more than {bounds.MOST_KEY_PARTS} dots in one key or value")
     try:

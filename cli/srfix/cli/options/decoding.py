@@ -51,7 +51,6 @@ class DecodeOptions:
         return self.schema is None and (self.format is None or self.format in SCHEMA_FORMATS)
 
     def check(self, *, of_records: bool) -> None:
-        """:raises UsageError: if the options contradict each other."""
         from srfix.serde.columns.half import key_columns
 
         if self.columns is not None and not key_columns(self.columns) and len(self.roles) > 1 and self.wrap is False:
