@@ -100,31 +100,13 @@ def _kind(option: click.Option) -> ValueKind:
     return ValueKind.NUMBER if isinstance(option.type, click.types.FloatParamType) else ValueKind.TEXT
 
 
-SHARED_KEYS: Final = (
-    "application",
-    "bootstrap-servers",
-    "deadline",
-    "engine",
-    "ignore",
-    "kafka-config",
-    "ksqldb",
-    "ksqldb-config",
-    "ksqldb-text",
-    "ksqldb-user",
-    "master",
-    "max-records",
-    "output",
-    "processes",
-    "reader",
-    "registry",
-    "spark-conf",
-    "state-dir",
-    "store",
-    "streams-version",
-    "topology",
-)
 _NUMBERS: Final = {"deadline": ValueKind.NUMBER, "max-records": ValueKind.INTEGER, "processes": ValueKind.INTEGER}
 _REPEATABLE: Final = ("ignore", "ksqldb", "ksqldb-config", "ksqldb-text", "spark-conf", "state-dir", "topology")
+_OF_STORES: Final = ("application", "reader", "store", "streams-version")
+_OF_CONNECTIONS: Final = ("bootstrap-servers", "kafka-config", "ksqldb-user", "registry")
+SHARED_KEYS: Final = tuple(
+    sorted((*_OF_STORES, *_OF_CONNECTIONS, *_NUMBERS, *_REPEATABLE, "engine", "master", "output"))
+)
 _QUOTED: Final = re.compile(r"(?<=character )'.*'|\"[^\"]*\"", re.DOTALL)
 _TABLES: Final = ("kafka", "registry-client", "source")
 

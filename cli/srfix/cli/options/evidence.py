@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Self
 
 import click
 
@@ -28,6 +28,15 @@ class KsqldbServers:
     ksqldb_user: str | None = field(default=None, repr=False)
     """USER:PASSWORD. PASSWORD, or the whole value, may be `env:NAME` or `file:PATH`."""
     ksqldb_config: tuple[str, ...] = ()
+
+    def noted(self) -> Self:
+        """The same, after the secrets have been noted so that srfix never shows them."""
+        redactor = click.get_current_context().find_object(Redactor)
+        if redactor is not None:
+            redactor.note_properties(self.ksqldb)
+            if self.ksqldb_user is not None:
+                redactor.note(self.ksqldb_user)
+        return self
 
     def clients(self) -> Iterator[KsqldbClient]:
         for url in self.ksqldb:
@@ -85,19 +94,6 @@ def _client(url: str, user: str | None, config: tuple[str, ...]) -> KsqldbClient
     return KsqldbClient(url, auth=None if user is None else BasicAuth.parse(user), bounds=bounds)
 
 
-_Options = TypeVar("_Options", bound=KsqldbServers)
-
-
-def _noted(options: _Options) -> _Options:
-    """The same options, after their secrets have been noted so that srfix never shows them."""
-    redactor = click.get_current_context().find_object(Redactor)
-    if redactor is not None:
-        redactor.note_properties(options.ksqldb)
-        if options.ksqldb_user is not None:
-            redactor.note(options.ksqldb_user)
-    return options
-
-
 _KSQLDB = (
     repeatable(
         "--ksqldb",
@@ -118,11 +114,11 @@ _KSQLDB = (
         ),
     ),
 )
-ksqldb_options = handing_over("ksqldb", lambda **values: _noted(KsqldbServers(**values)), *_KSQLDB)
+ksqldb_options = handing_over("ksqldb", lambda **values: KsqldbServers(**values).noted(), *_KSQLDB)
 
 evidence_options = handing_over(
     "evidence",
-    lambda **values: _noted(EvidenceOptions(**values)),
+    lambda **values: EvidenceOptions(**values).noted(),
     repeatable(
         "--state-dir",
         metavar="DIR",
