@@ -29,18 +29,11 @@ _IDS_MISSING: Final = "Schema ids missing under a phantom subject, each counted 
 _NOT_LOOKED_AT: Final = "Things not looked at in the last full look that could hide a finding."
 _LAST_LOOK: Final = "When the cluster and the registry last both answered."
 _REGISTRATIONS: Final = "Schema ids missing under a phantom subject, by whether watch registered them."
-_OUTAGES: Final = "Outages of the cluster or the registry since the start."
 _RELAXED: Final = "Phantom subjects whose compatibility somebody relaxed and did not put back."
 _LAG: Final = "Records that the last short look did not read; the next one will."
 
-_Family: TypeAlias = tuple[
-    type[GaugeMetricFamily | CounterMetricFamily],
-    str,
-    str,
-    tuple[str, ...],
-    Mapping[Any, float] | None,
-]
-"""Kind, name, help, names of the labels; the numbers by the labels' values, or None if they are not known."""
+_Numbers: TypeAlias = Mapping[Any, float] | None
+"""By the labels' values; None if they are not known."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -135,65 +128,41 @@ class Standing:
     def families(self, *, is_watch: bool) -> list[Metric]:
         """Every family. If nothing was looked at, families without a number are left out."""
         with self._lock:
-            withheld = {(subject, schema_id) for subject, ids in self._withheld.items() for schema_id in ids}
-            missing = None if self._findings is None else len(self._missing | withheld)
-            up = {(end.value,): self._up.get(end, False) for end in events.End if end in self._up or is_watch}
-            durations = {(look,): seconds for look, seconds in sorted(self._durations_s.items())}
+            return [*self._families(is_watch=is_watch)]
+
+    def _families(self, *, is_watch: bool) -> Iterator[Metric]:
+        withheld = {(subject, schema_id) for subject, ids in self._withheld.items() for schema_id in ids}
+        missing = None if self._findings is None else len(self._missing | withheld)
+        up = {(end.value,): self._up.get(end, False) for end in events.End if end in self._up or is_watch}
+        durations = {(look,): seconds for look, seconds in sorted(self._durations_s.items())}
+        yield from _metrics(
+            GaugeMetricFamily,
+            {
+                "srfix_up": ("1 if the cluster or the registry answered the last request.", ("end",), up),
+                "srfix_findings": ("Findings of the last full look, notes too.", LABELS, self._findings),
+                "srfix_ids_missing": (_IDS_MISSING, (), _alone(missing)),
+                "srfix_not_looked_at": (_NOT_LOOKED_AT, (), _alone(self._not_looked_at)),
+                "srfix_stores_examined": ("Stores that the last full look examined.", (), _alone(self._stores)),
+                "srfix_last_look_timestamp_seconds": (_LAST_LOOK, (), _alone(self._last_look_s)),
+                "srfix_look_duration_seconds": ("How long the last look took.", ("look",), durations),
+            },
+        )
+        if is_watch:
             outages = {(end.value,): self._outages[end] for end in events.End}
-            families: list[_Family] = [
-                (
-                    GaugeMetricFamily,
-                    "srfix_up",
-                    "1 if the cluster or the registry answered the last request.",
-                    ("end",),
-                    up,
-                ),
-                (
-                    GaugeMetricFamily,
-                    "srfix_findings",
-                    "Findings of the last full look, notes too.",
-                    LABELS,
-                    self._findings,
-                ),
-                (GaugeMetricFamily, "srfix_ids_missing", _IDS_MISSING, (), _alone(missing)),
-                (GaugeMetricFamily, "srfix_not_looked_at", _NOT_LOOKED_AT, (), _alone(self._not_looked_at)),
-                (
-                    GaugeMetricFamily,
-                    "srfix_stores_examined",
-                    "Stores that the last full look examined.",
-                    (),
-                    _alone(self._stores),
-                ),
-                (GaugeMetricFamily, "srfix_last_look_timestamp_seconds", _LAST_LOOK, (), _alone(self._last_look_s)),
-                (
-                    GaugeMetricFamily,
-                    "srfix_look_duration_seconds",
-                    "How long the last look took.",
-                    ("look",),
-                    durations,
-                ),
-            ]
-            if is_watch:
-                families += [
-                    (
-                        CounterMetricFamily,
-                        "srfix_registrations",
-                        _REGISTRATIONS,
-                        ("subject", "outcome"),
-                        self._registrations,
-                    ),
-                    (CounterMetricFamily, "srfix_outages", _OUTAGES, ("end",), outages),
-                    (GaugeMetricFamily, "srfix_relaxed_subjects", _RELAXED, (), _alone(len(self._relaxed))),
-                    (GaugeMetricFamily, "srfix_lag_records", _LAG, (), _alone(self._lag)),
-                ]
-            metrics: list[Metric] = []
-            for kind, name, says, labels, numbers in families:
-                if numbers is not None:
-                    metric = kind(name, says, labels=labels)
-                    for values, number in numbers.items():
-                        metric.add_metric(values, number)
-                    metrics.append(metric)
-            return metrics
+            yield from _metrics(
+                CounterMetricFamily,
+                {
+                    "srfix_registrations": (_REGISTRATIONS, ("subject", "outcome"), self._registrations),
+                    "srfix_outages": ("Outages of the cluster or the registry since the start.", ("end",), outages),
+                },
+            )
+            yield from _metrics(
+                GaugeMetricFamily,
+                {
+                    "srfix_relaxed_subjects": (_RELAXED, (), _alone(len(self._relaxed))),
+                    "srfix_lag_records": (_LAG, (), _alone(self._lag)),
+                },
+            )
 
     def health(self) -> tuple[bool, dict[str, Json]]:
         with self._lock:
@@ -216,7 +185,18 @@ class Standing:
             return reason is None, document
 
 
-def _alone(number: float | None) -> Mapping[tuple[str, ...], float] | None:
+def _metrics(
+    kind: type[GaugeMetricFamily | CounterMetricFamily], families: Mapping[str, tuple[str, tuple[str, ...], _Numbers]]
+) -> Iterator[Metric]:
+    for name, (says, labels, numbers) in families.items():
+        if numbers is not None:
+            metric = kind(name, says, labels=labels)
+            for values, number in numbers.items():
+                metric.add_metric(values, number)
+            yield metric
+
+
+def _alone(number: float | None) -> _Numbers:
     return None if number is None else {(): number}
 
 
