@@ -19,7 +19,7 @@ from srfix.cli.command_table import COMMANDS, STATE_COMMANDS
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.values import Choice
 from srfix.cli.output.interface import ERROR
-from srfix.cli.output.speaking import PrintableFormatter, say, say_error, say_on_the_way
+from srfix.cli.output.speaking import PrintableFormatter, say, say_aside, say_error, say_on_the_way
 from srfix.cli.process import Interrupts, StandardOutputError, silence
 from srfix.cli.redaction import Redactor
 from srfix.cli.slow_answers import SlowAnswers
@@ -133,7 +133,7 @@ def _run(arguments: list[str], redactor: Redactor, interrupts: Interrupts) -> in
 
 
 def _stopped() -> ExitCode:
-    say("Stopped; nothing more is done.", err=True)
+    say_aside("Stopped; nothing more is done.")
     return ExitCode.INTERRUPTED
 
 
@@ -159,10 +159,9 @@ def _explained(error: Exception, redactor: Redactor) -> ExitCode:
 
 
 def _report_lost(error: StandardOutputError) -> ExitCode:
-    say(
+    say_aside(
         f"srfix: Standard output cannot be written ({error.strerror}): the report is lost, or cut off. Make room, "
         "or send the report elsewhere. If the command wrote to a registry or a file, those writes are done.",
-        err=True,
     )
     return ExitCode.REFUSED
 
@@ -194,9 +193,9 @@ def _show_usage_error(error: click.UsageError, redactor: Redactor) -> None:
             "one word: key=value."
         )
     if error.ctx is not None and not isinstance(error, click.exceptions.NoArgsIsHelpError):
-        say(click.unstyle(error.ctx.get_usage()), err=True)
+        say_aside(click.unstyle(error.ctx.get_usage()))
         message = f"{ERROR} {message}\nTry '{error.ctx.command_path} --help' for help."
-    say(redactor.scrub(message), err=True)
+    say_aside(redactor.scrub(message))
 
 
 def _where_it_was_given(error: click.BadParameter) -> str | None:

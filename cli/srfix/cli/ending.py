@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.output.speaking import say
+from srfix.cli.output.speaking import say_aside
 
 
 class Ended(BaseException):
@@ -82,7 +82,7 @@ def tidying_up(target: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        say(_left(target, was_there=was_there), err=True)
+        say_aside(_left(target, was_there=was_there))
         raise
     finally:
         if is_taken:

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from srfix.cli.options.engine import CensusEngineChoice
-from srfix.cli.output.speaking import say
+from srfix.cli.output.speaking import say_aside
 from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class SessionOfCommand:
 
     def say(self, text: str) -> None:
         if not self._quiet:
-            say(text, err=True)
+            say_aside(text)
 
 
 class OnSpark:
@@ -145,8 +145,7 @@ class WatchedParts:
 
 def tell_notes(notes: Iterable[str]) -> None:
     """Prints each case where a second subject answered once on standard error."""
-    for note in dict.fromkeys(notes):
-        say(note, err=True)
+    say_aside(*dict.fromkeys(notes))
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from srfix.cli.options.engine import SPARK, CensusEngineChoice
 from srfix.cli.options.evidence import EvidenceOptions
 from srfix.cli.options.given import given_options
 from srfix.cli.options.options import Hurry, Selection
-from srfix.cli.output.speaking import say
+from srfix.cli.output.speaking import say_aside
 from srfix.recovery.census.interface import CensusEngine, CensusProgress
 from srfix.recovery.census.local import LocalCensus
 from srfix.recovery.cluster.cluster import Cluster
@@ -115,7 +115,7 @@ class ClusterSession:
         if self.quiet:
             self.unsaid.append(text)
         else:
-            say(text, err=True)
+            say_aside(text)
 
 
 @contextmanager
@@ -195,10 +195,9 @@ class show_progress:
         self._said_at_s = progress.elapsed_s
         share = 100 * progress.records_done // max(1, progress.records_total)
         left = "" if progress.left_s is None else f", {_duration(progress.left_s)} left"
-        say(
+        say_aside(
             f"Reading {progress.topic}: {progress.records_done:,} of at most {progress.records_total:,} records "
             f"({share} %), {int(progress.records_per_s):,} a second{left}.",
-            err=True,
         )
 
 

@@ -16,7 +16,7 @@ from srfix.cli.options.given import given_options
 from srfix.cli.options.options import details_option, only_option, output_option, yes_option
 from srfix.cli.options.sign_off import SignOff, sign_off_options
 from srfix.cli.output import interface as blocks
-from srfix.cli.output.speaking import confirm, say, say_on_the_way, write_report
+from srfix.cli.output.speaking import confirm, say_aside, say_on_the_way, write_report
 from srfix.cli.version import version
 from srfix.recovery.commands import CommandLine, positional
 from srfix.recovery.ids_in_words import counted, enumerated
@@ -110,12 +110,11 @@ def apply(
     if not (yes or _is_wanted(part, journal_path)):
         return ExitCode.INTERRUPTED
     for subject in shared_subjects(plan, part):
-        say(
+        say_aside(
             (
                 f"{subject} also belongs to findings that --only leaves out. srfix carries out its steps "
                 "nevertheless, so they repair those findings, too."
             ),
-            err=True,
         )
     done: list[tuple[Action, str]] = []
     left: tuple[int, ...] = ()

@@ -16,7 +16,7 @@ from srfix.cli.options.half import case_rule_option, delimiter_option, schema_te
 from srfix.cli.options.options import output_option
 from srfix.cli.options.values import POLICIES, ROLES, Choice, choice_of, option
 from srfix.cli.output.interface import Block, OutputFormat, Paragraph, table_of, titled_list
-from srfix.cli.output.speaking import say, show_json
+from srfix.cli.output.speaking import say_aside, show_json
 from srfix.recovery.ids_in_words import counted
 from srfix.serde.batches.rows import reason_of
 from srfix.serde.casing import CaseRule
@@ -171,7 +171,7 @@ def decode(
             resolver = choice.resolver(stack.enter_context(connection.registry_client()), reading.roles)
         if payloads:
             read, failed = _of_payloads(topic, payloads, reading, resolver)
-            say(f"{counted(read, 'payload')} read{not_decoded(failed)}.", err=True)
+            say_aside(f"{counted(read, 'payload')} read{not_decoded(failed)}.")
         else:
             assert topic is not None
             kafka = connection.kafka_config()
@@ -181,7 +181,7 @@ def decode(
             decoder = RecordDecoder(resolver, roles=reading.roles, make=reading.deserializer)
             records = map(shown, decoder.decode(topic, read_records(kafka, wanted, timeout_s=patience_s(kafka))))
             read, failed = _write(topic, records, output)
-            say(f"{counted(read, 'record')} read{not_decoded(failed)}.", err=True)
+            say_aside(f"{counted(read, 'record')} read{not_decoded(failed)}.")
     return ExitCode.FINDINGS if failed else ExitCode.OK
 
 
@@ -207,7 +207,7 @@ def _write_payloads(payloads: Iterable[bytes | None], read: Callable[[bytes | No
             if reason_of(error) is None:
                 raise
             failed += 1
-            say(f"{type(error).__name__}: {error.message}", err=True)
+            say_aside(f"{type(error).__name__}: {error.message}")
         else:
             show_json(line)
     return count, failed

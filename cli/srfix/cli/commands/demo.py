@@ -9,7 +9,6 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ import click
 from srfix.cli.command_classes import command
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.main import main
-from srfix.cli.output.speaking import say
+from srfix.cli.output.speaking import say, say_aside
 from srfix.recovery.commands import shell_words
 from srfix.recovery.documents import Document, Id
 from srfix.serde.errors import UsageError
@@ -114,9 +113,9 @@ def _real_kafka() -> KraftBroker:
     from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
     from srfix.fixtures.fetching import FetchError, fetch
 
-    say("Starting a real Apache Kafka. The first time, srfix downloads its jars (about 45 MB).", err=True)
+    say_aside("Starting a real Apache Kafka. The first time, srfix downloads its jars (about 45 MB).")
     try:
-        fetch(JARS, say=partial(say, err=True))
+        fetch(JARS, say=say_aside)
         return KraftBroker(topics=damage.TOPICS)
     except FetchError as error:
         raise UsageError(f"{error.message} In a checkout `make jars` gets all that is needed.") from error

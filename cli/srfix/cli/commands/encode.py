@@ -23,7 +23,7 @@ from srfix.cli.options.half import (
     times_option,
 )
 from srfix.cli.options.values import Choice
-from srfix.cli.output.speaking import say, show, show_json
+from srfix.cli.output.speaking import say_aside, show, show_json
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.times import Times
 from srfix.serde.errors import DecodeError, EncodeError, UsageError
@@ -125,7 +125,7 @@ def encode(
             value = _value(row, half, case_rule, times)
             payload = None if _is_null(value, half) else write(value, prefix)
         except (DecodeError, EncodeError) as error:
-            say(f"{'ROW' if rows else 'Line'} {number}: {error.message}", err=True)
+            say_aside(f"{'ROW' if rows else 'Line'} {number}: {error.message}")
             failed = True
             continue
         if payload is not None and window is not None:

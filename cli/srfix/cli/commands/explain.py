@@ -14,7 +14,7 @@ from srfix.cli.command_classes import command, word_completion
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.options import output_option
 from srfix.cli.output import interface as blocks
-from srfix.cli.output.speaking import say, write_report
+from srfix.cli.output.speaking import say_aside, write_report
 from srfix.cli.version import version
 from srfix.recovery.checks.interface import CatalogueEntry
 from srfix.recovery.explain.catalogue import CATALOGUE, Catalogue, ExplainedCode, entry, near_codes
@@ -68,7 +68,7 @@ def _text_of(what: str) -> str:
     if what == "-":
         stdin = sys.stdin.buffer
         if stdin.isatty():
-            say("Paste the stack trace, then press Ctrl-D on a line of its own.", err=True)
+            say_aside("Paste the stack trace, then press Ctrl-D on a line of its own.")
         return _decode(_tail(stdin))
     try:
         with open_file(what) as file:

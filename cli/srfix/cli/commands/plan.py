@@ -18,7 +18,7 @@ from srfix.cli.options.given import given_options
 from srfix.cli.options.topic import TopicChoice, topic_options
 from srfix.cli.options.values import Choice, choice_of, typed_options
 from srfix.cli.output.interface import OutputFormat
-from srfix.cli.output.speaking import say, show, write_report
+from srfix.cli.output.speaking import say_aside, show, write_report
 from srfix.recovery.checks.interface import Width
 from srfix.recovery.findings import Finding
 from srfix.recovery.repair.planning.wanted import ON_REQUEST, ONLY_ON_REQUEST, Keep
@@ -194,18 +194,17 @@ def plan(
         report = plan_report(made, path=path, command_line=given_options(), details=details, folds=output.folds)
         write_report(report, output)
     if ignored is not None:
-        say(ignored, err=True)
+        say_aside(ignored)
     left_out = [f"Not in the plan: {reason}" for reason in made.left_out]
     is_shown = bool(made.actions) and not as_shell and output is not OutputFormat.JSON
-    for line in beyond if is_shown else left_out + beyond:
-        say(line, err=True)
+    say_aside(*(beyond if is_shown else left_out + beyond))
     if made.actions:
         if path is not None:
             rest = "" if details or as_shell else " --details shows every step, and what to do before and after"
-            say(f"Plan written to {path}.{rest}", err=True)
+            say_aside(f"Plan written to {path}.{rest}")
         return ExitCode.FINDINGS if detailed_exitcode else ExitCode.OK
     if path is not None:
-        say(f"{path} was not written: there is nothing to carry out.", err=True)
+        say_aside(f"{path} was not written: there is nothing to carry out.")
     return ExitCode.REFUSED if left_out or beyond else ExitCode.OK
 
 

@@ -13,7 +13,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.options import expect_digest_option, output_option, yes_option
 from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Paragraph, Report, Tone, grouped
-from srfix.cli.output.speaking import confirm, say, write_report
+from srfix.cli.output.speaking import confirm, say_aside, write_report
 from srfix.cli.version import version
 from srfix.recovery.ids_in_words import counted
 
@@ -117,7 +117,7 @@ def rollback(
     if blocks or output is OutputFormat.JSON:
         write_report(Report(document=document.to_json(), blocks=tuple(blocks)), output)
     if events and not stopped:  # if the rollback stopped, the last line says what to do next
-        say(_totals(steps), err=True)
+        say_aside(_totals(steps))
     return ExitCode.PARTIAL if left or stopped else ExitCode.OK
 
 

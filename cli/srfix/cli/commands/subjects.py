@@ -13,7 +13,7 @@ from srfix.cli.options.given import given_options
 from srfix.cli.options.options import output_option
 from srfix.cli.options.values import option
 from srfix.cli.output.interface import Block, Commands, Heading, OutputFormat, Paragraph, Report, Table, Tone, Verdict
-from srfix.cli.output.speaking import say, say_total, write_report
+from srfix.cli.output.speaking import say_aside, say_total, write_report
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.commands import CommandLine
@@ -46,8 +46,7 @@ def subjects(application: str | None, connection: Connection, output: OutputForm
         Report(document=document.to_json(), blocks=tuple(_blocks(listing, command_line, application)), verdict=verdict),
         output,
     )
-    for skipped in listing.skipped:
-        say(f"Not looked at: {skipped.what}: {skipped.reason}", err=True)
+    say_aside(*(f"Not looked at: {skipped.what}: {skipped.reason}" for skipped in listing.skipped))
     say_total(f"{looks}.", output)
     return ExitCode.OK
 

@@ -14,7 +14,7 @@ from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.evidence import EvidenceOptions, evidence_options
 from srfix.cli.options.given import given_options
 from srfix.cli.output.interface import TONES, ItemList, OutputFormat, Report, Verdict
-from srfix.cli.output.speaking import say, write_report
+from srfix.cli.output.speaking import say_aside, write_report
 
 
 @command()
@@ -84,8 +84,7 @@ def verify(
     supplied = evidence.read(application=applications[0] if len(applications) == 1 else None)
     problems = [f"ksqlDB ({answers.origin}): {problem}" for answers in supplied.ksqldb for problem in answers.problems]
     if not quiet:
-        for problem in problems:
-            say(problem, err=True)
+        say_aside(*problems)
     with open_cluster(connection, engine, quiet=quiet) as (cluster, counting), connection.registry_client() as registry:
         events = list(
             verify_plan(
@@ -125,15 +124,14 @@ def verify(
     if is_quiet:
         return code
     if quiet:
-        for problem in problems:
-            say(problem, err=True)
+        say_aside(*problems)
     counts = tally(events)
     if output is OutputFormat.JSON:
         for count in counts:
             whose = f"{count.subject}: " if len(counts) > 1 else ""
-            say(f"{whose}{verification.looked_at(count.ids, count.rows)}.", err=True)
+            say_aside(f"{whose}{verification.looked_at(count.ids, count.rows)}.")
         for event in events:
             if isinstance(event, NotLookedAt):
-                say(f"Not looked at: {event.what} (subject {event.subject}).", err=True)
-    say(f"{verification.verification_totals(events)}.", err=True)
+                say_aside(f"Not looked at: {event.what} (subject {event.subject}).")
+    say_aside(f"{verification.verification_totals(events)}.")
     return code

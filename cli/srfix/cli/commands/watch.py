@@ -19,7 +19,7 @@ from srfix.cli.options.options import Hurry, Selection, hurry_options, output_op
 from srfix.cli.options.sign_off import Allow, allow_options
 from srfix.cli.options.values import option
 from srfix.cli.output.interface import OutputFormat
-from srfix.cli.output.speaking import say, show, show_json
+from srfix.cli.output.speaking import say, say_aside, show, show_json
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.serde.errors import UsageError
@@ -161,7 +161,7 @@ def watch(
             if listen is not None and not once:
                 host, port = stack.enter_context(serving(standing, *listen))
                 where = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-                say(f"srfix {version('srfix')} watches; /metrics and /healthz are on {where}.", err=True)
+                say_aside(f"srfix {version('srfix')} watches; /metrics and /healthz are on {where}.")
             for event in watcher.events():
                 standing.take(event)
                 _tell(event, output)
@@ -173,11 +173,10 @@ def watch(
         if ending.signal is None:
             raise
         if not isinstance(error, Ended):
-            say("The signal came during a request. srfix did not wait for the answer.", err=True)
+            say_aside("The signal came during a request. srfix did not wait for the answer.")
     if ending.signal is not None:
-        say(
+        say_aside(
             "A signal ended srfix watch. It does nothing more. The journals name the steps that it had begun.",
-            err=True,
         )
         return ending.code
     if last is None or last.is_inconclusive:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from srfix.cli.options.values import BY_ID, DUAL_SUBJECT, ONE_SUBJECT
-from srfix.cli.output.speaking import say
+from srfix.cli.output.speaking import say_aside
 from srfix.serde.casing import CaseRule
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import SCHEMA_FORMATS, Format, usable_delimiter
@@ -196,7 +196,7 @@ class PolicyChoice:
             registry,
             first=first,
             second=second or TopicSubject(),
-            on_second=on_second or (lambda answered: say(answered.note, err=True)),
+            on_second=on_second or (lambda answered: say_aside(answered.note)),
         )
 
     def _first(self, roles: tuple[Role, ...]) -> SubjectStrategy | None:

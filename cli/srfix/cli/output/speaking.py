@@ -44,7 +44,7 @@ def is_coloured(stream: TextIO) -> bool:
 
 
 def say_error(text: str) -> None:
-    say(f"{ERROR} {text}", err=True)
+    say_aside(f"{ERROR} {text}")
 
 
 def say(text: str = "", *, err: bool = False, as_it_is: bool = False) -> None:
@@ -59,16 +59,22 @@ def say(text: str = "", *, err: bool = False, as_it_is: bool = False) -> None:
         click.echo(shown, err=err)
 
 
+def say_aside(*lines: str) -> None:
+    """Prints lines for a person on standard error."""
+    for line in lines:
+        say(line, err=True)
+
+
 def say_total(text: str, output: OutputFormat) -> None:
     """Prints the result as the last line on standard error. On a terminal, the report's first line already says it."""
     if output is not OutputFormat.TABLE or not (sys.stdout.isatty() and sys.stderr.isatty()):
-        say(text, err=True)
+        say_aside(text)
 
 
 def say_on_the_way(text: str) -> None:
     """Prints a line of progress on standard error. If standard error is closed, the command goes on."""
     with suppress(BrokenPipeError):
-        say(text, err=True)
+        say_aside(text)
 
 
 def show(text: str, *, end: str = "\n") -> None:
@@ -98,8 +104,7 @@ def conclude(
     if not is_silent or output.is_for_programs:
         write_report(report, output)
     if not is_silent:
-        for line in lines:
-            say(line, err=True)
+        say_aside(*lines)
         if total is not None:
             say_total(total, output)
     return code
@@ -119,7 +124,7 @@ def confirm(
         click.echo(err=True)  # there was no answer that ended the question's line
         is_confirmed = False
     if not is_confirmed:
-        say("Nothing was written.", err=True)
+        say_aside("Nothing was written.")
     return is_confirmed
 
 

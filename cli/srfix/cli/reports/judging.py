@@ -13,7 +13,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.gate import Gate
 from srfix.cli.options.options import Selection
 from srfix.cli.output.interface import Block, OutputFormat, Paragraph, Report
-from srfix.cli.output.speaking import say, say_total, write_report
+from srfix.cli.output.speaking import say_aside, say_total, write_report
 from srfix.recovery.baseline import (
     BesideBaseline,
     Compared,
@@ -59,8 +59,7 @@ class Judged:
         if self.writes_report(output):
             document, blocks = {**report.document, **self.document}, (*report.blocks, *self.blocks)
             write_report(replace(report, document=document, blocks=blocks), output)
-        for line in self.lines if self.is_quiet else (*asides, *self.lines):
-            say(line, err=True)
+        say_aside(*(self.lines if self.is_quiet else (*asides, *self.lines)))
         for line in () if self.is_quiet else lines:
             say_total(line, output)
         return self.code

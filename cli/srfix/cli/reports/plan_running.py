@@ -18,7 +18,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection
 from srfix.cli.options.given import given_options
 from srfix.cli.output.interface import Block, Commands, Paragraph
-from srfix.cli.output.speaking import say, say_on_the_way
+from srfix.cli.output.speaking import say_aside, say_on_the_way
 from srfix.cli.redaction import Redactor
 from srfix.recovery.actions.actions import Action
 from srfix.recovery.actions.document import ActionPart, describe, why_nothing_is_undone
@@ -57,14 +57,13 @@ def running(journal_path: Path, *, says: str | None = None) -> Iterator[Running]
         yield run
     except (AppliedInPartError, RolledBackInPartError) as error:
         redactor = click.get_current_context().find_object(Redactor) or Redactor()
-        say(f"srfix: {redactor.scrub(error.message)}", err=True)
+        say_aside(f"srfix: {redactor.scrub(error.message)}")
         run.code = ExitCode.PARTIAL
     except KeyboardInterrupt:
         if says is not None:
-            say(
+            say_aside(
                 f"Interrupted. The journal {journal_path} says {says}: run the same srfix apply again, or undo it with "
                 f"{given_options().quoted('rollback', *positional(str(journal_path)))}.",
-                err=True,
             )
         raise
 

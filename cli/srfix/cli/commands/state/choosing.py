@@ -13,7 +13,7 @@ import click
 from srfix.cli.command_classes import path_completion
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.values import handing_over, option
-from srfix.cli.output.speaking import say
+from srfix.cli.output.speaking import say_aside
 from srfix.recovery.errors import NotPermittedError
 from srfix.recovery.ids_in_words import enumerated
 from srfix.serde.errors import UsageError
@@ -41,8 +41,7 @@ class NotRead:
         return ExitCode.REFUSED if self.is_unseen else ExitCode.OK
 
     def say(self) -> None:
-        for line in self.lines:
-            say(line, err=True)
+        say_aside(*self.lines)
 
 
 def not_read(

@@ -16,7 +16,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_options
 from srfix.cli.options.values import Choice
-from srfix.cli.output.speaking import say, show
+from srfix.cli.output.speaking import say_aside, show
 from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.stores.choices import ExportFormat
 from srfix.serde.errors import UsageError
@@ -175,5 +175,5 @@ def _report_files(
         show(str(path))
     unread = not_read(pairs, stores)
     unread.say()
-    say(f"{counted(rows, 'row')} in {counted(len(paths), 'file')}{not_decoded(failed)}.", err=True)
+    say_aside(f"{counted(rows, 'row')} in {counted(len(paths), 'file')}{not_decoded(failed)}.")
     return unread.code(is_wrong=bool(failed))

@@ -18,7 +18,7 @@ from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_opti
 from srfix.cli.options.options import isolation_of, isolation_option, output_option
 from srfix.cli.options.values import Choice, option
 from srfix.cli.output.interface import OutputFormat
-from srfix.cli.output.speaking import say
+from srfix.cli.output.speaking import say_aside
 from srfix.recovery.state.writing.kinds import Release, WrittenKind
 from srfix.recovery.stores.choices import OnError, Until
 from srfix.serde.errors import UsageError
@@ -150,7 +150,7 @@ def rebuild(
             restore = restore_isolation(cluster, application)
             reads = restore.isolation
             if restore.detail is not None:
-                say(f"Read as {reads.value}: {restore.detail}.", err=True)
+                say_aside(f"Read as {reads.value}: {restore.detail}.")
         work = Rebuild(
             application=application,
             store=StoreToWrite(

@@ -19,7 +19,7 @@ from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_opti
 from srfix.cli.options.options import output_option
 from srfix.cli.options.typed_bytes import key_bytes, taken_as_text
 from srfix.cli.output.interface import OutputFormat
-from srfix.cli.output.speaking import say
+from srfix.cli.output.speaking import say_aside
 from srfix.recovery.ids_in_words import counted
 from srfix.serde.errors import UsageError
 from srfix.serde.subjects.names import Subject
@@ -81,16 +81,14 @@ def get(
     unread = not_read(pairs)
     unread.say()
     if not read:
-        for line in taken_as_text(key):
-            say(line, err=True)
-        say(
+        say_aside(*taken_as_text(key))
+        say_aside(
             f"srfix looked for the bytes 0x{wanted.hex()}"
             f"{'' if as_json is None else ', and for keys that decode to the same value'}. A key that begins with a "
             "schema id is a different key (write hex:00000000…, or JSON with --key-format). `srfix state scan` shows "
             "the stored keys.",
-            err=True,
         )
-    say(f"{counted(read, 'row')} in {counted(len(pairs), 'task')}{not_decoded(failed)}.", err=True)
+    say_aside(f"{counted(read, 'row')} in {counted(len(pairs), 'task')}{not_decoded(failed)}.")
     return unread.code(is_wrong=bool(failed) or (not read and not unread.is_unseen))
 
 
@@ -207,8 +205,7 @@ def scan(
     unread = not_read(pairs, stores)
     unread.say()
     if not read:
-        for line in taken_as_text(prefix, from_key, to_key):
-            say(line, err=True)
+        say_aside(*taken_as_text(prefix, from_key, to_key))
     more = " That is the --limit: there may be more." if read == limit else ""
-    say(f"{counted(read, 'row')}{not_decoded(failed)}.{more}", err=True)
+    say_aside(f"{counted(read, 'row')}{not_decoded(failed)}.{more}")
     return unread.code(is_wrong=bool(failed) or (not_registered is not None and read > 0))

@@ -16,7 +16,7 @@ from srfix.cli.options.given import given_options
 from srfix.cli.options.options import isolation_of, isolation_option, output_option, plan_file_option
 from srfix.cli.options.values import Duration, option
 from srfix.cli.output.interface import OutputFormat
-from srfix.cli.output.speaking import say, write_report
+from srfix.cli.output.speaking import say_aside, write_report
 from srfix.serde.errors import UsageError
 from srfix.serde.files import is_there
 from srfix.serde.subjects.names import Topic
@@ -92,7 +92,7 @@ def seed_changelog(
         )
     TOPIC_PLANS.save(plan, path)
     write_report(topic_plan_report(plan, path, given_options()), output)
-    say(f"Plan written to {path}.", err=True)
+    say_aside(f"Plan written to {path}.")
     return ExitCode.OK
 
 
@@ -196,9 +196,9 @@ def plan_expiry(
     records_path = kept_records_path(path)
     if not plan.actions:
         records_path.unlink(missing_ok=True)
-        say(f"{path} was not written: there is nothing to carry out.", err=True)
+        say_aside(f"{path} was not written: there is nothing to carry out.")
         return ExitCode.OK
     TOPIC_PLANS.save(plan, path)
     count = plan.work.kept.records if isinstance(plan.work, ExpireKeys) else 0
-    say(f"Plan written to {path}, its {count:,} records to {records_path}.", err=True)
+    say_aside(f"Plan written to {path}, its {count:,} records to {records_path}.")
     return ExitCode.OK

@@ -12,7 +12,7 @@ import click
 from srfix.cli.command_classes import path_completion
 from srfix.cli.options.values import BY_ID, DUAL_SUBJECT, ONE_SUBJECT, POLICIES, Choice, choice_of, handing_over, option
 from srfix.cli.output import interface as blocks
-from srfix.cli.output.speaking import say, write_report
+from srfix.cli.output.speaking import say_aside, write_report
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted
@@ -209,7 +209,7 @@ def show_written(
     write_report(
         blocks.Report(document=written.to_json(), blocks=tuple(_blocks(target, written)), verdict=verdict), output
     )
-    say(f"{whole}. Put it in the place of the application's folder in state.dir, then start the application.", err=True)
+    say_aside(f"{whole}. Put it in the place of the application's folder in state.dir, then start the application.")
 
 
 def _blocks(target: Path, written: StateWritten) -> Iterator[blocks.Block]:
