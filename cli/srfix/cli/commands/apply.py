@@ -68,7 +68,8 @@ def apply(
 
     By default srfix uses the registry of the plan; --registry names another URL.
     """
-    from srfix.cli.reports.plan_running import StepsOnTheWay, connection_of_plan, running
+    from srfix.cli.reports.diagnosis_words import secrets_to_add
+    from srfix.cli.reports.plan_running import StepsOnTheWay, connection_of_plan, running, way_on
     from srfix.cli.reports.topic_plans import apply_to_topic
     from srfix.recovery.actions.document import describe
     from srfix.recovery.advice.playbook import afterwards, afterwards_in_short
@@ -165,7 +166,10 @@ def apply(
         ),
         *((blocks.FieldList(where),) if details else ()),
         *_left(plan, left, path, command_line),
-        *_next(path, journal_path, code, in_short, command_line, again),
+        *((blocks.ItemList(in_short),) if in_short else ()),
+        *((blocks.Commands((command_line.command("verify", *positional(str(path))),)),) if code is ExitCode.OK else ()),
+        *way_on(path, journal_path, code, again=again),
+        *secrets_to_add(command_line, "verify" if code is ExitCode.OK else "apply", "rollback"),
     )
     write_report(blocks.Report(document=_document(plan, journal_path, done, following, left), blocks=shown), output)
     return code
@@ -226,25 +230,6 @@ def _left(plan: Plan, left: tuple[int, ...], path: Path, command_line: CommandLi
             f"{counted(len(left), 'step')} of the plan's {len(plan.actions)} are left. To carry them out later:"
         )
         yield blocks.Commands((whole.command("apply", *positional(str(path))),))
-
-
-def _next(
-    path: Path,
-    journal_path: Path,
-    code: ExitCode,
-    following: tuple[str, ...],
-    command_line: CommandLine,
-    again: tuple[str, ...],
-) -> Iterator[blocks.Block]:
-    from srfix.cli.reports.diagnosis_words import secrets_to_add
-    from srfix.cli.reports.plan_running import way_on
-
-    if following:
-        yield blocks.ItemList(following)
-    if code is ExitCode.OK:
-        yield blocks.Commands((command_line.command("verify", *positional(str(path))),))
-    yield from way_on(path, journal_path, code, again=again)
-    yield from secrets_to_add(command_line, *(("verify",) if code is ExitCode.OK else ("apply",)), "rollback")
 
 
 def _is_wanted(plan: Plan, journal_path: Path) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -27,13 +27,9 @@ from srfix.serde.waiting import watch_with
 
 if TYPE_CHECKING:
     from srfix.cli.ending import Ending
-    from srfix.cli.session import ClusterSession
-    from srfix.recovery.facts.survey import Survey
     from srfix.recovery.findings import Diagnosis
     from srfix.recovery.watch.events import Event
-    from srfix.recovery.watch.watcher import Pace, Watcher
     from srfix.recovery.watch.writing import Writer
-    from srfix.serde.registry.client import RegistryClient
 
 
 _OFF: Final = "off"
@@ -142,13 +138,13 @@ def watch(
     from srfix.cli.metrics.serving import serving
     from srfix.cli.metrics.standing import Standing
     from srfix.cli.session import open_session
+    from srfix.recovery.facts.survey import Survey
     from srfix.recovery.watch.events import LookEnded
-    from srfix.recovery.watch.watcher import Pace
+    from srfix.recovery.watch.watcher import Pace, Watcher
 
     if not once:
         watch_with(nullcontext)  # watch writes a log, so it needs no lines about slow answers
     ending, standing = Ending(), Standing(interval_s=interval)
-    pace = Pace(interval_s=interval, full_interval_s=full_interval, once=once)
     last: Diagnosis | None = None
     try:
         with ExitStack() as stack:
@@ -157,7 +153,18 @@ def watch(
                 open_session(connection, selection, evidence, hurry, choice=engine, quiet=True)
             )
             registry = stack.enter_context(connection.registry_client())
-            watcher = _watcher(session, registry, allow, pace, ending, standing)
+            survey = session.survey
+            watcher = Watcher(
+                cluster=survey.cluster,
+                registry=registry,
+                new_survey=lambda: Survey(
+                    cluster=survey.cluster, registry=registry, sources=survey.sources, supplied=survey.supplied
+                ),
+                examine=lambda fresh: session.examine_anew(fresh, on_progress=standing.goes_on),
+                pace=Pace(interval_s=interval, full_interval_s=full_interval, once=once),
+                writer=_writer(allow, ending),
+                wait=ending.wait,
+            )
             if listen is not None and not once:
                 host, port = stack.enter_context(serving(standing, *listen))
                 where = f"http://{f'[{host}]' if ':' in host else host}:{port}"
@@ -175,35 +182,11 @@ def watch(
         if not isinstance(error, Ended):
             say_aside("The signal came during a request. srfix did not wait for the answer.")
     if ending.signal is not None:
-        say_aside(
-            "A signal ended srfix watch. It does nothing more. The journals name the steps that it had begun.",
-        )
+        say_aside("A signal ended srfix watch. It does nothing more. The journals name the steps that it had begun.")
         return ending.code
     if last is None or last.is_inconclusive:
         return ExitCode.REFUSED
     return ExitCode.FINDINGS if last.has_findings else ExitCode.OK
-
-
-def _watcher(
-    session: ClusterSession, registry: RegistryClient, allow: Allow, pace: Pace, ending: Ending, standing: Any
-) -> Watcher:
-    from srfix.recovery.facts.survey import Survey
-    from srfix.recovery.watch.watcher import Watcher
-
-    survey = session.survey
-
-    def new_survey() -> Survey:
-        return Survey(cluster=survey.cluster, registry=registry, sources=survey.sources, supplied=survey.supplied)
-
-    return Watcher(
-        cluster=survey.cluster,
-        registry=registry,
-        new_survey=new_survey,
-        examine=lambda fresh: session.examine_anew(fresh, on_progress=standing.goes_on),
-        pace=pace,
-        writer=_writer(allow, ending),
-        wait=ending.wait,
-    )
 
 
 def _writer(allow: Allow, ending: Ending) -> Writer | None:

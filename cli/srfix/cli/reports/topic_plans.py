@@ -121,8 +121,20 @@ def apply_to_topic(
         steps=[TopicAppliedStep.of(step, report) for step, report in done],
         is_finished=run.code is ExitCode.OK,
     )
-    shown = tuple(_applied(plan, path, journal_path, done, run.code, is_news=is_news))
-    write_report(blocks.Report(document=document.to_json(), blocks=shown), output)
+    heading = blocks.Heading("Applied in part", tone=blocks.Tone.BAD)
+    if not is_news:
+        heading = blocks.Heading("This plan was already applied; this run wrote nothing")
+    elif run.code is ExitCode.OK:
+        heading = blocks.Heading(f"Applied: {counted(len(plan.actions), 'step')} carried out", tone=blocks.Tone.GOOD)
+    shown: list[blocks.Block] = [heading]
+    if left := sum(report.left for _step, report in done):
+        what = "it, or it has gone" if left == 1 else "them, or they have gone"
+        text = f"srfix did not change {counted(left, 'key')}: since the plan was made, somebody has written {what}."
+        shown.append(blocks.Paragraph(text))
+    if run.code is ExitCode.OK:
+        shown.append(blocks.ItemList(plan.playbook, is_numbered=True))
+    shown += way_on(path, journal_path, run.code)
+    write_report(blocks.Report(document=document.to_json(), blocks=tuple(shown)), output)
     return run.code
 
 
@@ -194,32 +206,6 @@ def _clients(connection: Connection, plan: TopicPlan) -> Iterator[tuple[Cluster,
 def _is_wanted(plan: TopicPlan, question: str, command: str) -> bool:
     lines = (*(describe(plan, step) for step in plan.actions), *plan.price, f"undo: {plan.undo}")
     return confirm(command, (blocks.ItemList(lines),), question)
-
-
-def _applied(
-    plan: TopicPlan,
-    path: Path,
-    journal_path: Path,
-    done: list[tuple[TopicStep, StepReport]],
-    code: ExitCode,
-    *,
-    is_news: bool,
-) -> Iterator[blocks.Block]:
-    if not is_news:
-        yield blocks.Heading("This plan was already applied; this run wrote nothing")
-    elif code is ExitCode.OK:
-        yield blocks.Heading(f"Applied: {counted(len(plan.actions), 'step')} carried out", tone=blocks.Tone.GOOD)
-    else:
-        yield blocks.Heading("Applied in part", tone=blocks.Tone.BAD)
-    left = sum(report.left for _step, report in done)
-    if left:
-        what = "it, or it has gone" if left == 1 else "them, or they have gone"
-        yield blocks.Paragraph(
-            f"srfix did not change {counted(left, 'key')}: since the plan was made, somebody has written {what}."
-        )
-    if code is ExitCode.OK:
-        yield blocks.ItemList(plan.playbook, is_numbered=True)
-    yield from way_on(path, journal_path, code)
 
 
 def _remarks(report: StepReport) -> str:
