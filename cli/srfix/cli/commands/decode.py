@@ -28,7 +28,6 @@ from srfix.serde.json_values import to_json
 from srfix.serde.windowed import WindowKind
 
 if TYPE_CHECKING:
-    from srfix.cli.options.decoding import DecodeOptions
     from srfix.recovery.facts.decoding import DecodedRecord
     from srfix.serde.resolve.policies import Resolver
 
@@ -139,10 +138,11 @@ def decode(
     base64, "text": …} for undecoded bytes. If a record cannot be decoded, its line holds the error, and the exit code is 1.
     """
     from srfix.cli.options.decoding import DecodeOptions, NoRegistry, PolicyChoice
-    from srfix.cli.reports.rows import not_decoded
+    from srfix.cli.options.typed_bytes import payload_bytes
+    from srfix.cli.reports.rows import not_decoded, write_each
     from srfix.cli.session import patience_s
     from srfix.recovery.cluster.records import RecordRange, read_records
-    from srfix.recovery.facts.decoding import RecordDecoder, shown
+    from srfix.recovery.facts.decoding import RecordDecoder, record_document, shown
     from srfix.serde.column_sources.given import given_columns
 
     if topic is None and not payloads:
@@ -170,7 +170,12 @@ def decode(
         if reading.asks_a_registry:
             resolver = choice.resolver(stack.enter_context(connection.registry_client()), reading.roles)
         if payloads:
-            read, failed = _of_payloads(topic, payloads, reading, resolver)
+            (half,) = reading.roles
+            read_payload = reading.deserializer(resolver, half)
+            ctx = SerdeContext(topic or "(none)", half)
+            read, failed = _write_payloads(
+                payload_bytes(payloads, reading.format), lambda payload: read_payload(payload, ctx)
+            )
             say_aside(f"{counted(read, 'payload')} read{not_decoded(failed)}.")
         else:
             assert topic is not None
@@ -180,20 +185,15 @@ def decode(
             )
             decoder = RecordDecoder(resolver, roles=reading.roles, make=reading.deserializer)
             records = map(shown, decoder.decode(topic, read_records(kafka, wanted, timeout_s=patience_s(kafka))))
-            read, failed = _write(topic, records, output)
+            read, failed = write_each(
+                records,
+                output,
+                document=record_document,
+                blocks=lambda all_records: _blocks(topic, all_records),
+                failed=lambda record: record.failed,
+            )
             say_aside(f"{counted(read, 'record')} read{not_decoded(failed)}.")
     return ExitCode.FINDINGS if failed else ExitCode.OK
-
-
-def _of_payloads(
-    topic: str | None, payloads: tuple[str, ...], reading: DecodeOptions, resolver: Resolver
-) -> tuple[int, int]:
-    from srfix.cli.options.typed_bytes import payload_bytes
-
-    (role,) = reading.roles
-    read = reading.deserializer(resolver, role)
-    ctx = SerdeContext(topic or "(none)", role)
-    return _write_payloads(payload_bytes(payloads, reading.format), lambda payload: read(payload, ctx))
 
 
 def _write_payloads(payloads: Iterable[bytes | None], read: Callable[[bytes | None], Value]) -> tuple[int, int]:
@@ -211,19 +211,6 @@ def _write_payloads(payloads: Iterable[bytes | None], read: Callable[[bytes | No
         else:
             show_json(line)
     return count, failed
-
-
-def _write(topic: str, records: Iterable[DecodedRecord], output: OutputFormat) -> tuple[int, int]:
-    from srfix.cli.reports.rows import write_each
-    from srfix.recovery.facts.decoding import record_document
-
-    return write_each(
-        records,
-        output,
-        document=record_document,
-        blocks=lambda all_records: _blocks(topic, all_records),
-        failed=lambda record: record.failed,
-    )
 
 
 def _blocks(topic: str, records: list[DecodedRecord]) -> Iterator[Block]:

@@ -178,7 +178,10 @@ def _keep(
             environment=environment,
             pid=os.getpid(),
         )
-        _write_whole(ready_file, document)
+        try:  # complete as soon as it exists, because a waiting process reads it at once
+            write_whole(ready_file, (json.dumps(document.to_json(), indent=2) + "\n").encode())
+        except OSError as error:
+            raise UsageError(f"The ready file {ready_file} cannot be written ({error.strerror}).") from error
     stopped.wait()
     say("Stopped.")
     return ExitCode.OK
@@ -198,11 +201,3 @@ def spark_lines(bootstrap_servers: str, registry: str) -> tuple[str, ...]:
         f'raw = spark.read.format("kafka").option("kafka.bootstrap.servers", "{bootstrap_servers}")',
         f'raw.option("subscribe", "{damage.SOURCE_TOPIC}").load().select("offset", "value").show()',
     )
-
-
-def _write_whole(path: Path, document: Document) -> None:
-    """Writes a file so that it is complete as soon as it exists, because a waiting process reads it at once."""
-    try:
-        write_whole(path, (json.dumps(document.to_json(), indent=2) + "\n").encode())
-    except OSError as error:
-        raise UsageError(f"The ready file {path} cannot be written ({error.strerror}).") from error

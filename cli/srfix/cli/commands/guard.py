@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from srfix.cli.reports.judging import Judged
     from srfix.recovery.facts.reader import StreamsVersion
     from srfix.recovery.facts.supplied import Supplied
-    from srfix.recovery.guard.looking import Sight
     from srfix.recovery.guard.models import Assumed, Forecast, NewSchema
 
 
@@ -83,7 +82,8 @@ def guard(
     Exit code 1 if something will or may break, 0 if nothing will break, 2 if guard cannot decide.
     """
     from srfix.cli.reports.forecast import forecast_blocks, forecast_summary, forecast_verdict
-    from srfix.recovery.diagnosis.forecast import foretell
+    from srfix.cli.session import open_cluster
+    from srfix.recovery.diagnosis.forecast import foretell, look_through
     from srfix.recovery.facts.reader import Reader
     from srfix.recovery.guard.document import forecast_document
     from srfix.recovery.guard.models import Assumed, parse_optimization
@@ -104,10 +104,24 @@ def guard(
     new = _new_schema(subject, schema_file)
     supplied = _supplied(evidence, selection, assumed, new)
     with ExitStack() as stack:
+        cluster = engine = registry = None
+        if connection.kafka.get("bootstrap.servers"):
+            cluster, engine = stack.enter_context(open_cluster(connection))
+        if connection.registry.urls:
+            registry = stack.enter_context(connection.registry_client())
+        sight = look_through(
+            cluster,
+            registry,
+            engine,
+            supplied=supplied,
+            sources=dict(selection.sources),
+            deadline_s=hurry.deadline_s,
+            max_records=hurry.max_records,
+        )
         forecast = foretell(
             supplied,
             assumed,
-            _sight(stack, connection, supplied, selection, hurry),
+            sight,
             schema=new,
             store=selection.store,
             application=selection.application,
@@ -184,23 +198,3 @@ def _supplied(evidence: EvidenceOptions, selection: Selection, assumed: Assumed,
     if assumed.to is not None and new is not None and assumed.running is None:
         raise UsageError("--to with --schema needs --streams-version, too.")
     return evidence.read(application=selection.application)
-
-
-def _sight(stack: ExitStack, connection: Connection, supplied: Supplied, selection: Selection, hurry: Hurry) -> Sight:
-    from srfix.cli.session import open_cluster
-    from srfix.recovery.diagnosis.forecast import look_through
-
-    cluster = engine = registry = None
-    if connection.kafka.get("bootstrap.servers"):
-        cluster, engine = stack.enter_context(open_cluster(connection))
-    if connection.registry.urls:
-        registry = stack.enter_context(connection.registry_client())
-    return look_through(
-        cluster,
-        registry,
-        engine,
-        supplied=supplied,
-        sources=dict(selection.sources),
-        deadline_s=hurry.deadline_s,
-        max_records=hurry.max_records,
-    )

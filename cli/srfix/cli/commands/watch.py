@@ -28,7 +28,6 @@ from srfix.serde.waiting import watch_with
 if TYPE_CHECKING:
     from srfix.cli.ending import Ending
     from srfix.recovery.findings import Diagnosis
-    from srfix.recovery.watch.events import Event
     from srfix.recovery.watch.writing import Writer
 
 
@@ -137,6 +136,7 @@ def watch(
     from srfix.cli.ending import Ended, Ending
     from srfix.cli.metrics.serving import serving
     from srfix.cli.metrics.standing import Standing
+    from srfix.cli.reports.watch import document, in_words, is_news
     from srfix.cli.session import open_session
     from srfix.recovery.facts.survey import Survey
     from srfix.recovery.watch.events import LookEnded
@@ -171,7 +171,10 @@ def watch(
                 say_aside(f"srfix {version('srfix')} watches; /metrics and /healthz are on {where}.")
             for event in watcher.events():
                 standing.take(event)
-                _tell(event, output)
+                if is_news(event) and output is OutputFormat.JSON:
+                    show_json(json.dumps(document(event, at=now()).to_json(), ensure_ascii=False))
+                elif is_news(event):
+                    say(f"{now()} {in_words(event)}")
                 if isinstance(event, LookEnded) and event.diagnosis is not None:
                     last = event.diagnosis
                 if ending.signal is not None:
@@ -206,15 +209,3 @@ def _writer(allow: Allow, ending: Ending) -> Writer | None:
             "Nothing is written without a journal."
         ) from error
     return Writer(pairs=pairs, plan=plan, plan_path=allow.path, journals=journals, undisturbed=ending.undisturbed)
-
-
-def _tell(event: Event, output: OutputFormat) -> None:
-    from srfix.cli.reports.watch import document, in_words, is_news
-
-    if not is_news(event):
-        return
-    at = now()
-    if output is OutputFormat.JSON:
-        show_json(json.dumps(document(event, at=at).to_json(), ensure_ascii=False))
-    else:
-        say(f"{at} {in_words(event)}")

@@ -168,13 +168,9 @@ class InternalSchemaChoice:
         return module.internal_schema(spec, half.role)
 
 
-def _generation(word: str) -> Generation:
-    words = {generation.value: generation for generation in Generation}
-    return words[word] if word in words else Generation.of(word)
-
-
 def _schema_choice(*, generation: str, **values: Any) -> InternalSchemaChoice:
-    return InternalSchemaChoice(generation=_generation(generation), **values)
+    words = {known.value: known for known in Generation}
+    return InternalSchemaChoice(generation=words.get(generation) or Generation.of(generation), **values)
 
 
 schema_options = handing_over(

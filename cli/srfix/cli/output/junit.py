@@ -28,7 +28,9 @@ _NOTHING: Final = "srfix found nothing wrong in what it looked at"
 def render(report: Report, stream: TextIO) -> None:
     ctx = click.get_current_context(silent=True)
     command = "srfix" if ctx is None else ctx.command_path
-    cases = list(_cases(report.document, command, _threshold(ctx)))
+    fail_on = None if ctx is None else ctx.params.get("fail_on")
+    threshold = Severity(fail_on.replace("-", " ")) if isinstance(fail_on, str) else Severity.LITTER
+    cases = list(_cases(report.document, command, threshold))
     suite = ElementTree.Element("testsuite", name=command, tests=str(len(cases)))
     for kind in ("failure", "error", "skipped"):
         name = {"failure": "failures", "error": "errors"}.get(kind, kind)
@@ -36,11 +38,6 @@ def render(report: Report, stream: TextIO) -> None:
     suite.extend(cases)
     ElementTree.indent(suite)
     stream.write('<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n")
-
-
-def _threshold(ctx: click.Context | None) -> Severity:
-    fail_on = None if ctx is None else ctx.params.get("fail_on")
-    return Severity(fail_on.replace("-", " ")) if isinstance(fail_on, str) else Severity.LITTER
 
 
 def _cases(document: Mapping[str, Any], command: str, threshold: Severity) -> Iterator[ElementTree.Element]:

@@ -276,7 +276,10 @@ def verify_topic(
     connection = cluster_of_plan(connection, plan.bootstrap_servers)
     with open_cluster(connection, quiet=quiet) as (cluster, _engine):
         checks = list(verify_topic_plan(plan, cluster, applied=_applied(plan, state), kept_path=records_path))
-    code = _code(checks)
+    holds = bool(checks) and all(check.outcome is TopicOutcome.HOLDS for check in checks)
+    code = ExitCode.OK if holds else ExitCode.REFUSED
+    if any(check.outcome is TopicOutcome.FAILS for check in checks):
+        code = ExitCode.FINDINGS
     document = TopicVerificationDocument(
         srfix=version("srfix"),
         digest=plan.digest,
@@ -309,13 +312,6 @@ def _applied(plan: TopicPlan, state: TopicState | None) -> Applied | None:
     partitions = {step.step: step.partition for step in plan.actions}
     ends = {partition: end for step, end in state.after.items() if (partition := partitions.get(step)) is not None}
     return Applied(ends=ends, rolled_back=state.rolled_back)
-
-
-def _code(checks: Sequence[TopicCheck]) -> ExitCode:
-    if any(check.outcome is TopicOutcome.FAILS for check in checks):
-        return ExitCode.FINDINGS
-    holds = bool(checks) and all(check.outcome is TopicOutcome.HOLDS for check in checks)
-    return ExitCode.OK if holds else ExitCode.REFUSED
 
 
 def _blocks(plan: TopicPlan, checks: Sequence[TopicCheck]) -> Iterator[Block]:

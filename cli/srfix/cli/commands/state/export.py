@@ -98,8 +98,32 @@ def export(
     kind = form or ExportFormat.PARQUET
     if typed and reading.key_columns is None and reading.value_columns is None:
         raise UsageError("--typed needs the columns: give --value-columns, --key-columns or both.")
+    stores = [store for _application, store in pairs]
     if on_spark:
-        return _on_spark(engine, pairs, target, kind, reading, connection, is_typed=typed)
+        from srfix.cli.on_spark import WatchedParts, tell_notes
+        from srfix.recovery.stores.exporting import export_on_spark
+        from srfix.recovery.stores.parts import SecondAnswers
+
+        second = SecondAnswers()
+        with (
+            reading.decoder(
+                connection, application=application.application, store=first.name, on_second=second
+            ) as decoder,
+            ExitStack() as stack,
+        ):
+            parts = export_on_spark(
+                WatchedParts(engine, stack),
+                stores,
+                target,
+                kind,
+                application=application.application,
+                decoder=decoder,
+                second=second,
+                is_typed=typed,
+            )
+        tell_notes(note for part in parts for note in part.notes)
+        rows, failed = sum(part.rows for part in parts), sum(part.failed for part in parts)
+        return _report_files([part.path for part in parts], pairs, [part.store for part in parts], rows, failed)
     rows = failed = 0
     paths: list[Path] = []
     with (
@@ -119,47 +143,7 @@ def export(
             batches = store.batches(size=ROWS_DECODED_TOGETHER)
             for batch in decoded_batches(store, batches, decoder, topic=store.changelog, typed=columns):
                 rows, failed = rows + len(batch), failed + write(batch)
-    return _report_files(paths, pairs, [store for _application, store in pairs], rows, failed)
-
-
-def _on_spark(
-    engine: CensusEngineChoice,
-    pairs: Sequence[tuple[ApplicationState, StateStore]],
-    target: Path,
-    kind: ExportFormat,
-    reading: RowReading,
-    connection: Connection,
-    *,
-    is_typed: bool,
-) -> ExitCode:
-    from srfix.cli.on_spark import WatchedParts, tell_notes
-    from srfix.recovery.stores.exporting import export_on_spark
-    from srfix.recovery.stores.parts import SecondAnswers
-
-    application, first = pairs[0]
-    second = SecondAnswers()
-    with (
-        reading.decoder(connection, application=application.application, store=first.name, on_second=second) as decoder,
-        ExitStack() as stack,
-    ):
-        parts = export_on_spark(
-            WatchedParts(engine, stack),
-            [store for _application, store in pairs],
-            target,
-            kind,
-            application=application.application,
-            decoder=decoder,
-            second=second,
-            is_typed=is_typed,
-        )
-    tell_notes(note for part in parts for note in part.notes)
-    return _report_files(
-        [part.path for part in parts],
-        pairs,
-        [part.store for part in parts],
-        sum(part.rows for part in parts),
-        sum(part.failed for part in parts),
-    )
+    return _report_files(paths, pairs, stores, rows, failed)
 
 
 def _report_files(

@@ -26,7 +26,6 @@ from srfix.serde.subjects.names import Topic
 
 if TYPE_CHECKING:
     from srfix.recovery.state.directory import ApplicationState
-    from srfix.recovery.stores.parts import SecondAnswers
     from srfix.recovery.stores.rebuild.rebuild import Build
     from srfix.serde.schemas.models import Json
 
@@ -105,11 +104,12 @@ def rebuild(
     it removes its files, and the exit code is 130.
     """
     from srfix.cli.ending import tidying_up
-    from srfix.cli.session import open_cluster
+    from srfix.cli.on_spark import WatchedParts, tell_notes
+    from srfix.cli.session import open_cluster, patience_s
     from srfix.recovery.facts.isolation import restore_isolation
     from srfix.recovery.state.writing.stores import StoreToWrite
     from srfix.recovery.stores.parts import SecondAnswers
-    from srfix.recovery.stores.rebuild.rebuild import Rebuild
+    from srfix.recovery.stores.rebuild.rebuild import BuildOnSpark, Rebuild, build
     from srfix.recovery.stores.rebuild.rebuild import rebuild as rebuild_store
 
     if kind is None:
@@ -170,26 +170,15 @@ def rebuild(
             beside=beside,
             takes_open=values.take_open,
         )
-        report = rebuild_store(
-            work, cluster, target, request=request, build=_builder(engine, connection, second, stack)
-        )
+        builder: Build = build
+        if second is not None:
+            parts, kafka = WatchedParts(engine, stack), connection.kafka_config()
+            builder = BuildOnSpark(
+                engine=parts, kafka=kafka, timeout_s=patience_s(kafka), second=second, tell=tell_notes
+            )
+        report = rebuild_store(work, cluster, target, request=request, build=builder)
     written.show_written("rebuild", target, str(release), report, output)
     return ExitCode.OK
-
-
-def _builder(
-    engine: CensusEngineChoice, connection: Connection, second: SecondAnswers | None, stack: ExitStack
-) -> Build:
-    from srfix.cli.on_spark import WatchedParts, tell_notes
-    from srfix.cli.session import patience_s
-    from srfix.recovery.stores.rebuild.rebuild import BuildOnSpark, build
-
-    if second is None:
-        return build
-    kafka = connection.kafka_config()
-    return BuildOnSpark(
-        engine=WatchedParts(engine, stack), kafka=kafka, timeout_s=patience_s(kafka), second=second, tell=tell_notes
-    )
 
 
 def _state(beside_dir: str | None, application: str) -> ApplicationState | None:

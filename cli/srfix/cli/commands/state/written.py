@@ -93,33 +93,13 @@ class ValuesAnew:
         store: str,
         source: str | None,
         on_second: Callable[[SecondAnswered], None] | None = None,
-    ) -> Reserialiser | None:
-        """The object that rewrites values; None if they stay as they are. `source` is their topic, if srfix knows it."""
-        from srfix.recovery.stores.rebuild.reserialise import Reserialiser
-
-        if self.subject is None:
-            return None
-        return Reserialiser(
-            registry,
-            Subject(self.subject),
-            version=self.schema_version or "latest",
-            resolver=self._resolver(registry, application, store, source, on_second),
-        )
-
-    def _resolver(
-        self,
-        registry: RegistryClient,
-        application: str,
-        store: str,
-        source: str | None,
-        on_second: Callable[[SecondAnswered], None] | None,
-    ) -> Resolver:
+    ) -> Reserialiser:
+        """The object that rewrites values. `source` is their topic, if srfix knows it."""
         from srfix.cli.options.decoding import PolicyChoice
+        from srfix.recovery.stores.rebuild.reserialise import Reserialiser
         from srfix.serde.resolve.policies import ById
 
         assert self.subject is not None
-        if self.resolve == BY_ID:
-            return ById(registry, context=registry.context_of(self.subject))
         second = None
         if self.resolve == DUAL_SUBJECT:
             second = self.second_subject or (None if source is None else subject_for(source, Role.VALUE))
@@ -134,7 +114,12 @@ class ValuesAnew:
             application=application,
             store=store,
         )
-        return choice.resolver(registry, (Role.VALUE,), on_second=on_second)
+        resolver: Resolver
+        if self.resolve == BY_ID:
+            resolver = ById(registry, context=registry.context_of(self.subject))
+        else:
+            resolver = choice.resolver(registry, (Role.VALUE,), on_second=on_second)
+        return Reserialiser(registry, Subject(self.subject), version=self.schema_version or "latest", resolver=resolver)
 
     def as_json(self) -> dict[str, Json]:
         """The options as JSON, so that an interrupted run can be continued with the same options."""

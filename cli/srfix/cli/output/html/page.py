@@ -42,7 +42,8 @@ def render(report: Report, stream: TextIO) -> None:
     digest = base64.b64encode(hashlib.sha256(css.encode("utf-8")).digest()).decode("ascii")
     verdict = report.headline or Verdict(text=_kind(report.document), tone=Tone.PLAIN)
     to_run, parts = arranged(report)
-    generated_at = _generated_at(report.document)
+    times = (report.document.get(key) for key in ("generated_at", "created_at"))
+    generated_at = next((value for value in times if isinstance(value, str) and value), None) or now()
     where = _where(report)
     page = _environment().get_template("page.html.jinja")
     text = (
@@ -135,11 +136,6 @@ def _where(report: Report) -> list[tuple[str, str]]:
     keys = (("cluster", "bootstrap_servers"), ("registry", "registry"))
     fields = [(name, report.document.get(key)) for name, key in keys]
     return [(name, value) for name, value in fields if isinstance(value, str) and value]
-
-
-def _generated_at(document: Mapping[str, Json]) -> str:
-    times = (document.get(key) for key in ("generated_at", "created_at"))
-    return next((value for value in times if isinstance(value, str) and value), None) or now()
 
 
 def _in_words(generated_at: str) -> str:
