@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -34,7 +35,7 @@ from srfix.serde.schemas.models import Json, Schema
 from srfix.serde.wire import MAX_SCHEMA_ID, MIN_SCHEMA_ID, prefix_id_bytes
 
 if TYPE_CHECKING:
-    from srfix.serde.engine import Encode
+    pass
 
 
 _TEXTS: Final = ("hex", "base64", "text")
@@ -98,6 +99,7 @@ def encode(
     stderr, and the exit code is 1. srfix registers nothing. --frame or --schema-id says which id is before the body.
     """
     from srfix.serde.schemas.references import reference_texts
+    from srfix.serde.specs import WriteSpec
     from srfix.serde.windowed import Window, WindowKind, join
 
     if given is not None and schema_id is not None:
@@ -115,7 +117,26 @@ def encode(
             under = registry.schema_by_id(schema_id).schema
             check_schema_type(under.schema_type, half.format)
             references = reference_texts(registry, under)
-    write = _encoder(half, case_rule, times, delimiter, choice, under, references)
+    spec = WriteSpec(
+        columns=half.columns,
+        wrap=half.wrapped,
+        case_rule=case_rule,
+        times=times,
+        nullable_representation=choice.nullable_representation,
+        delimiter=usable_delimiter(delimiter, half.format),
+    )
+    if half.format.schema_type is None:
+        if under is not None:
+            raise UsageError(f"The format {half.format.value} has no schemas: leave out --schema and --schema-id.")
+        write = module_of(half.format).encoder(None, spec)
+    elif under is not None:
+        schemas = schema_module_of(half.format)
+        under_schema = schemas.encoder if half.columns is None else schemas.encoder_under
+        write = under_schema(under.text, replace(spec, full_name=choice.message_name(half.format)), references)
+    elif half.columns is None:
+        raise UsageError(f"The format {half.format.value} needs --columns, --schema or --schema-id.")
+    else:
+        write = module_of(half.format).encoder(choice.text(half, half.columns), spec)
     prefix = b"" if frame is None and schema_id is None else prefix_id_bytes(frame or schema_id or 0)
     failed = False
     for number, row in enumerate(rows or (line.rstrip("\n") for line in sys.stdin), 1):
@@ -134,42 +155,6 @@ def encode(
         text = _shown(payload, text_of or ("text" if half.format.is_text and window is None else "hex"))
         (show_json if half.format is Format.JSON else show)(text)
     return ExitCode.FINDINGS if failed else ExitCode.OK
-
-
-def _encoder(
-    half: RecordHalf,
-    case_rule: CaseRule,
-    times: Times,
-    delimiter: str | None,
-    choice: InternalSchemaChoice,
-    under: Schema | None,
-    references: tuple[str, ...],
-) -> Encode:
-    from dataclasses import replace
-
-    from srfix.serde.specs import WriteSpec
-
-    spec = WriteSpec(
-        columns=half.columns,
-        wrap=half.wrapped,
-        case_rule=case_rule,
-        times=times,
-        nullable_representation=choice.nullable_representation,
-        delimiter=usable_delimiter(delimiter, half.format),
-    )
-    module = module_of(half.format)
-    if half.format.schema_type is None:
-        if under is not None:
-            raise UsageError(f"The format {half.format.value} has no schemas: leave out --schema and --schema-id.")
-        return module.encoder(None, spec)
-    schemas = schema_module_of(half.format)
-    if under is not None:
-        spec = replace(spec, full_name=choice.message_name(half.format))
-        write = schemas.encoder if half.columns is None else schemas.encoder_under
-        return write(under.text, spec, references)
-    if half.columns is None:
-        raise UsageError(f"The format {half.format.value} needs --columns, --schema or --schema-id.")
-    return module.encoder(choice.text(half, half.columns), spec)
 
 
 def _value(row: str, half: RecordHalf, case_rule: CaseRule, times: Times) -> Value:

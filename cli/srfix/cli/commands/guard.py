@@ -20,10 +20,8 @@ from srfix.serde.errors import UsageError
 from srfix.serde.subjects.names import Subject
 
 if TYPE_CHECKING:
-    from srfix.cli.reports.judging import Judged
     from srfix.recovery.facts.reader import StreamsVersion
-    from srfix.recovery.facts.supplied import Supplied
-    from srfix.recovery.guard.models import Assumed, Forecast, NewSchema
+    from srfix.recovery.guard.models import NewSchema
 
 
 @command()
@@ -82,9 +80,11 @@ def guard(
     Exit code 1 if something will or may break, 0 if nothing will break, 2 if guard cannot decide.
     """
     from srfix.cli.reports.forecast import forecast_blocks, forecast_summary, forecast_verdict
+    from srfix.cli.reports.judging import judge, of_store
     from srfix.cli.session import open_cluster
     from srfix.recovery.diagnosis.forecast import foretell, look_through
     from srfix.recovery.facts.reader import Reader
+    from srfix.recovery.forecasts import Certainty
     from srfix.recovery.guard.document import forecast_document
     from srfix.recovery.guard.models import Assumed, parse_optimization
 
@@ -102,7 +102,19 @@ def guard(
         command_line=command_line,
     )
     new = _new_schema(subject, schema_file)
-    supplied = _supplied(evidence, selection, assumed, new)
+    if evidence.topology and selection.application is None:
+        raise UsageError(
+            "--topology needs --application ID, too. The printed text does not contain the application.id, and the "
+            "names of changelogs and subjects begin with it."
+        )
+    if not (evidence.topology or evidence.ksqldb or evidence.ksqldb_text or new):
+        raise UsageError(
+            "There is nothing to predict: give --topology FILE and --application ID, --ksqldb URL, or "
+            "--subject and --schema."
+        )
+    if assumed.to is not None and new is not None and running is None:
+        raise UsageError("--to with --schema needs --streams-version, too.")
+    supplied = evidence.read(application=selection.application)
     with ExitStack() as stack:
         cluster = engine = registry = None
         if connection.kafka.get("bootstrap.servers"):
@@ -128,18 +140,9 @@ def guard(
             ignore=selection.ignore,
         )
     document = forecast_document(forecast, srfix_version=version("srfix"), generated_at=now())
-    judged = _judged(forecast, gate, selection)
-    report = Report(document=document, blocks=tuple(forecast_blocks(forecast)), verdict=forecast_verdict(forecast))
-    return judged.conclude(report, output, lines=[forecast_summary(forecast)])
-
-
-def _judged(forecast: Forecast, gate: Gate, selection: Selection) -> Judged:
-    from srfix.cli.reports.judging import judge, of_store
-    from srfix.recovery.forecasts import Certainty
-
     acknowledged = {of_store(finding)[0] for finding in forecast.ignored}
     applications = {store_forecast.store.application for store_forecast in forecast.stores}
-    return judge(
+    judged = judge(
         (
             of_store(finding)
             for finding in forecast.foretold
@@ -157,6 +160,8 @@ def _judged(forecast: Forecast, gate: Gate, selection: Selection) -> Judged:
         ),
         is_partial=any(skipped.could_hide for skipped in forecast.skipped),
     )
+    report = Report(document=document, blocks=tuple(forecast_blocks(forecast)), verdict=forecast_verdict(forecast))
+    return judged.conclude(report, output, lines=[forecast_summary(forecast)])
 
 
 def _version(text: str | None, option: str) -> StreamsVersion | None:
@@ -182,19 +187,3 @@ def _new_schema(subject: str | None, path: str | None) -> NewSchema | None:
     topic_of(Subject(subject))
     text = file_text(path, option="--schema")
     return NewSchema(subject=Subject(subject), schema=parse_schema(text, origin=path), origin=path)
-
-
-def _supplied(evidence: EvidenceOptions, selection: Selection, assumed: Assumed, new: NewSchema | None) -> Supplied:
-    if evidence.topology and selection.application is None:
-        raise UsageError(
-            "--topology needs --application ID, too. The printed text does not contain the application.id, and the "
-            "names of changelogs and subjects begin with it."
-        )
-    if not (evidence.topology or evidence.ksqldb or evidence.ksqldb_text or new):
-        raise UsageError(
-            "There is nothing to predict: give --topology FILE and --application ID, --ksqldb URL, or "
-            "--subject and --schema."
-        )
-    if assumed.to is not None and new is not None and assumed.running is None:
-        raise UsageError("--to with --schema needs --streams-version, too.")
-    return evidence.read(application=selection.application)

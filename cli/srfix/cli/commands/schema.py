@@ -78,7 +78,14 @@ def schema(
         return ExitCode.OK
     document = _document(half, inferred, wanted, standing, acceptance)
     shown = tuple(_blocks(inferred, wanted.text, standing, acceptance))
-    write_report(blocks.Report(document=document, blocks=shown, verdict=_verdict(acceptance)), output)
+    verdict = None
+    if acceptance is not None:
+        text = f"{acceptance.subject} would {'take' if acceptance.is_accepted else 'refuse'} the schema"
+        if acceptance.registered_id is not None:
+            text = f"{acceptance.subject} holds the schema already, under id {acceptance.registered_id}"
+        tone = blocks.Tone.GOOD if acceptance.is_accepted else blocks.Tone.BAD
+        verdict = blocks.Verdict(text=text, tone=tone)
+    write_report(blocks.Report(document=document, blocks=shown, verdict=verdict), output)
     return ExitCode.OK if acceptance is None or acceptance.is_accepted else ExitCode.FINDINGS
 
 
@@ -146,16 +153,6 @@ def _document(
         registered_is_complete=None if standing is None else standing.is_complete,
         acceptance=acceptance,
     ).to_json()
-
-
-def _verdict(acceptance: Acceptance | None) -> blocks.Verdict | None:
-    if acceptance is None:
-        return None
-    if acceptance.registered_id is not None:
-        text = f"{acceptance.subject} holds the schema already, under id {acceptance.registered_id}"
-    else:
-        text = f"{acceptance.subject} would {'take' if acceptance.is_accepted else 'refuse'} the schema"
-    return blocks.Verdict(text=text, tone=blocks.Tone.GOOD if acceptance.is_accepted else blocks.Tone.BAD)
 
 
 def _blocks(

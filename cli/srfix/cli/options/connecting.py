@@ -107,7 +107,9 @@ def _use_config(ctx: click.Context, _param: click.Parameter, path: str | None) -
     if path is None:
         return
     ctx.meta[CONFIG_PATH] = path
-    running = _name(ctx)
+    group = ctx.parent
+    outer = () if group is None or group.parent is None else (group.info_name or "",)
+    running = "-".join((*outer, ctx.info_name or ""))  # the command's table in the file: scan, state-ls
     commands = with_options()
 
     def keys_of(name: str) -> dict[str, TableKey]:
@@ -117,13 +119,6 @@ def _use_config(ctx: click.Context, _param: click.Parameter, path: str | None) -
     config = read_config(path, command=running, commands=commands.keys(), keys_of=keys_of)
     ctx.default_map = {**(ctx.default_map or {}), **config.options}
     ctx.meta[_CONFIG] = config
-
-
-def _name(ctx: click.Context) -> str:
-    """The name of the command's table in the file: `scan`, or `state-ls` for a command in a group."""
-    group = ctx.parent
-    outer = () if group is None or group.parent is None else (group.info_name or "",)
-    return "-".join((*outer, ctx.info_name or ""))
 
 
 config_option = option(

@@ -14,7 +14,7 @@ from srfix.cli.redaction import Redactor
 from srfix.recovery.errors import KsqldbError
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts.supplied import GivenTopology, Supplied
+    from srfix.recovery.facts.supplied import Supplied
     from srfix.recovery.ksqldb.client import KsqldbClient
     from srfix.recovery.ksqldb.models import KsqldbAnswers
 
@@ -55,16 +55,21 @@ class EvidenceOptions(KsqldbServers):
     def read(self, *, application: str | None) -> Supplied:
         """Reads all the evidence; topologies belong to the named application. A silent ksqlDB is a problem in it, not
         an error."""
-        from srfix.recovery.facts.supplied import Supplied
+        from srfix.recovery.facts.supplied import GivenTopology, Supplied
         from srfix.recovery.ksqldb.answers import parse_saved_answers
         from srfix.recovery.state.directory_reader import read_state_directory, shut_folders
+        from srfix.recovery.topology import parse_topologies
 
         return Supplied(
             shut=tuple(folder for path in self.state_dir for folder in shut_folders(Path(path))),
             state=tuple(
                 application_state for path in self.state_dir for application_state in read_state_directory(Path(path))
             ),
-            topologies=tuple(topology for path in self.topology for topology in _topologies(path, application)),
+            topologies=tuple(
+                GivenTopology(topology=topology, origin=path, application=application)
+                for path in self.topology
+                for topology in parse_topologies(_content(path, "--topology"), origin=path)
+            ),
             ksqldb=(
                 *map(_survey, self.clients()),
                 *(
@@ -142,14 +147,6 @@ evidence_options = handing_over(
         ),
     ),
 )
-
-
-def _topologies(path: str, application: str | None) -> tuple[GivenTopology, ...]:
-    from srfix.recovery.facts.supplied import GivenTopology
-    from srfix.recovery.topology import parse_topologies
-
-    topologies = parse_topologies(_content(path, "--topology"), origin=path)
-    return tuple(GivenTopology(topology=topology, origin=path, application=application) for topology in topologies)
 
 
 def _content(path: str, option: str) -> str:

@@ -51,19 +51,14 @@ def render(report: blocks.Report, stream: TextIO) -> None:
     with console.capture() as capture:
         headline = report.headline
         if headline is not None:
-            _print_headline(console, headline)
+            text = message(headline.text)
+            more = f"{'' if text.endswith('.') else '.'} {message(headline.more)}" if headline.more else ""
+            _print_text(console, f"{text}{more}", style=_STYLES[headline.tone], styled=len(text))
         for number, block in enumerate(report.rest):
             if number or headline is not None:
                 console.line()
             _print(console, block)
     stream.write(_TRAILING_BLANKS.sub(lambda match: match[1].replace(" ", ""), capture.get()))
-
-
-def _print_headline(console: Console, headline: blocks.Verdict) -> None:
-    """Prints the verdict, and after it how much was looked at."""
-    text = message(headline.text)
-    more = f"{'' if text.endswith('.') else '.'} {message(headline.more)}" if headline.more else ""
-    _print_text(console, f"{text}{more}", style=_STYLES[headline.tone], styled=len(text))
 
 
 def _print(console: Console, block: blocks.Block) -> None:

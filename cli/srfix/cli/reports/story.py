@@ -64,7 +64,9 @@ class Story:
         self._run("verify", plan)
         self._run("diagnose")
         self._step("The read that failed")
-        self._working_read()
+        policy = UnderOneSubject(self.client, self._phantom_subject())
+        row = self._read(AvroDeserializer(policy, columns=damage.COLUMNS))
+        _say(Paragraph(f"User {_KEY}, under {self.staged.phantom_subject} alone:"), ItemList((json.dumps(row),)))
         self._step("And back")
         self._run("rollback", plan, "--yes")
         self._failing_read()
@@ -114,11 +116,6 @@ class Story:
             )
         else:
             raise AssertionError("The read that must fail did not.")
-
-    def _working_read(self) -> None:
-        policy = UnderOneSubject(self.client, self._phantom_subject())
-        row = self._read(AvroDeserializer(policy, columns=damage.COLUMNS))
-        _say(Paragraph(f"User {_KEY}, under {self.staged.phantom_subject} alone:"), ItemList((json.dumps(row),)))
 
     def _dual_read(self) -> None:
         second_answers: list[SecondAnswered] = []
