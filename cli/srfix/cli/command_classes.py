@@ -82,8 +82,7 @@ def path_completion(metavar: str | None) -> dict[str, Any]:
 
 
 def word_completion(words: Iterable[str], *, else_file: bool = False) -> Callable[..., list[CompletionItem]]:
-    """Completes an argument from these words, whatever their case from the third letter on; otherwise, with
-    `else_file`, a file."""
+    """Completes an argument from these words, from the third letter on in any case; or, with `else_file`, a file."""
     candidates: Sequence[str] = tuple(words)
 
     def complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:

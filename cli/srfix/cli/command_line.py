@@ -101,8 +101,7 @@ def run(arguments: Sequence[str], interrupts: Interrupts) -> int:
 
 
 def _sweep_views() -> None:
-    """Removes the links and copies of state directories that a killed run left. This costs next to nothing if there are
-    none."""
+    """Removes the links and copies of state directories that a killed run left; almost free if there are none."""
     try:
         where = tempfile.gettempdir()
     except FileNotFoundError:

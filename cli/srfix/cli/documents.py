@@ -92,8 +92,7 @@ DOCUMENTS: Final = (
 
 
 def document_named(name: str) -> PublishedDocument | None:
-    """The document with this name or full name (`srfix.plan/1`), otherwise the one that the command with this name
-    writes."""
+    """The document with this name or full name (`srfix.plan/1`), otherwise that of the command with this name."""
     short = name.removeprefix("srfix.").partition("/")[0]
     return next((document for document in DOCUMENTS if document.name == short), None) or next(
         (document for document in DOCUMENTS if short in document.commands), None
@@ -101,8 +100,7 @@ def document_named(name: str) -> PublishedDocument | None:
 
 
 def schema_text(document: PublishedDocument) -> str:
-    """Its JSON Schema (draft 2020-12), of its Struct with the docstrings. The first of a journal's lines names the
-    schema."""
+    """Its JSON Schema (draft 2020-12), from its Struct and docstrings; a journal's first line names the schema."""
     module_name, _, name = document.struct.partition(":")
     module = import_module(f"srfix.{module_name}")
     struct = getattr(module, name)

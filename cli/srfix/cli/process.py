@@ -88,8 +88,7 @@ def take_over_streams() -> None:
 
 
 def silence(number: int) -> None:
-    """Discards everything that is written to a stream from now on: the interpreter would report the error again at its
-    end."""
+    """Discards all that is written to a stream from now on; else the interpreter reports the error again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), number)
 
 

@@ -109,8 +109,7 @@ def _schema(half: RecordHalf, choice: InternalSchemaChoice, columns: Columns) ->
 def _inferred(
     registry: RegistryClient, subject: str, version: int | Literal["latest"], half: RecordHalf, full_name: str | None
 ) -> Inferred:
-    """The columns of a subject's schema, read by its own type. If both are Protobuf, the full name also chooses the
-    message."""
+    """The columns of a subject's schema, read by its own type. In Protobuf the full name also chooses the message."""
     from srfix.serde.formats import protobuf
     from srfix.serde.schemas.references import reference_texts
 

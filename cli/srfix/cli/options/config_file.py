@@ -48,8 +48,7 @@ class TableKey:
 
 
 def option_value(path: str, name: str, value: object, key: TableKey) -> object:
-    """The value as click's `default_map` takes it. `name` is the key after its table's name, in a form that may be
-    shown."""
+    """As click's `default_map` takes it. `name` is the key after its table's name, in a form that may be shown."""
     match key.kind:
         case ValueKind.TEXT if isinstance(value, str):
             return value
@@ -122,8 +121,7 @@ class ConfigFile:
 def read_config(
     path: str, *, command: str, commands: Collection[str], keys_of: Callable[[str], Mapping[str, TableKey]]
 ) -> ConfigFile:
-    """Reads the file for one command. Of other commands' tables it checks only the keys; `keys_of` is called for tables
-    there."""
+    """Reads the file for one command. Of the tables of other commands in the file it checks only the keys."""
     from srfix.serde.properties.kafka import together
 
     try:

@@ -209,8 +209,7 @@ def _connection(**values: Any) -> Connection:
 
 
 def _value(ctx: click.Context, name: str, winner: Any, layer: ParameterSource) -> Any:
-    """The value that one layer gave: click hands over only the winning value, but properties of several layers are
-    merged."""
+    """What one layer gave: click hands over only the winning value, but properties of layers are merged."""
     source = ctx.get_parameter_source(name)
     if source is layer:
         return winner

@@ -53,8 +53,7 @@ class EvidenceOptions(KsqldbServers):
     ksqldb_text: tuple[str, ...] = ()
 
     def read(self, *, application: str | None) -> Supplied:
-        """Reads all the evidence; topologies belong to the named application. A silent ksqlDB is a problem in it, not
-        an error."""
+        """Topologies belong to the named application. A silent ksqlDB is a problem in the evidence, not an error."""
         from srfix.recovery.facts.supplied import GivenTopology, Supplied
         from srfix.recovery.ksqldb.answers import parse_saved_answers
         from srfix.recovery.state.directory_reader import read_state_directory, shut_folders

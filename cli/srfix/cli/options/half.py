@@ -128,8 +128,7 @@ class InternalSchemaChoice:
     nullable_representation: NullableRepresentation | None = None
 
     def message_name(self, format_: Format) -> str | None:
-        """For rows under a schema that exists: Protobuf's message. Refuses options that choose what the schema already
-        says."""
+        """For rows under a given schema: Protobuf's message. Refuses options that choose what the schema says."""
         if self.source_name is not None or self.nullable_representation is not None:
             raise UsageError(
                 "--source-name and --nullable-representation choose the columns' own schema. Leave them out with --schema "

@@ -31,8 +31,7 @@ POLICIES: Final = (BY_ID, ONE_SUBJECT, DUAL_SUBJECT)
 
 
 class Choice(click.Choice[str]):
-    """One of a few words, or of an enumeration's values, which becomes its member. The error for another value names a
-    similar word."""
+    """One of a few words, or of an enumeration's values (then its member). An error names a similar word."""
 
     def __init__(self, words: Iterable[str] | type[Enum]) -> None:
         super().__init__([word.value if isinstance(word, Enum) else word for word in words])
@@ -48,8 +47,7 @@ class Choice(click.Choice[str]):
 
 
 class Lines(click.types.StringParamType):
-    """Text. The environment variable may hold several values, one on each line, because values may contain blanks and
-    colons."""
+    """Text. A variable may hold several values, one on each line, because values may contain blanks and colons."""
 
     envvar_list_splitter = "\n"
 
@@ -125,8 +123,7 @@ def choice_of(words: Iterable[str] | type[Enum], default: str | Enum) -> dict[st
 
 
 def typed_options(*options: str) -> list[str]:
-    """The long options on the command line. Those in the environment or a file do not count: they may be for other
-    commands."""
+    """The long options on the command line; not those in the environment or a file, which may be for others."""
     ctx = click.get_current_context()
     return [
         name

@@ -254,8 +254,7 @@ class Report:
     """The document for `--output json`. Its key `schema` names the kind of document."""
     blocks: tuple[Block, ...]
     verdict: Verdict | None = None
-    """The result; None if the blocks begin with a heading that says it. With one, a page puts the commands next to it.
-    """
+    """The result; None if the blocks begin with it as a heading. With one, a page puts the commands next to it."""
     where: tuple[tuple[str, str | None], ...] = ()
     """For a title: `cluster` and `registry`, as name and value without secrets. A value of None is left out."""
 

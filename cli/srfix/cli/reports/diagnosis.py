@@ -161,8 +161,7 @@ def _possible(finding: Finding) -> Iterator[str]:
 
 
 def for_and_against(candidate: Considered, *, several: bool = False) -> str:
-    """The evidence for and against a possible source. Evidence about the application is included only if the
-    application is in question."""
+    """For and against a possible source. Evidence about the application only if the application is in question."""
     pieces = [piece for piece in candidate.evidence if several or piece.topic is not None]
     pro = "; ".join(piece.detail for piece in pieces if not piece.against) or "nothing"
     con = "; ".join(piece.detail for piece in pieces if piece.against) or "nothing"
@@ -197,8 +196,7 @@ def foreseen(session: ClusterSession, examination: Examination) -> InShort:
 def diagnosis_in_short(
     diagnosis: Diagnosis, short: InShort, command_line: CommandLine, *, facts: Sequence[StoreFacts] | None = None
 ) -> Iterator[blocks.Block]:
-    """The blocks: each finding once, then the text about all of them. With `facts`, each has its picture and its
-    details."""
+    """Each finding once, then the text about all of them. With `facts`, each has its picture and its details."""
     if not short.stores:
         yield blocks.Paragraph(words.nothing_found(diagnosis))
     kinds = blocks.grouped(short.stores, lambda store: (store.finding.code, store.finding.severity.value))

@@ -54,8 +54,7 @@ class Judged:
     def conclude(
         self, report: Report, output: OutputFormat, *, asides: Iterable[str] = (), lines: Iterable[str]
     ) -> ExitCode:
-        """Writes the report with the judgement, says the lines (`asides` before those about the baseline), gives the
-        exit code."""
+        """Writes the report with the judgement, says the lines (`asides` first), and gives the exit code."""
         if self.writes_report(output):
             document, blocks = {**report.document, **self.document}, (*report.blocks, *self.blocks)
             write_report(replace(report, document=document, blocks=blocks), output)

@@ -27,8 +27,7 @@ _FEW_STEPS: Final = 12
 def plan_report(
     plan: Plan, *, path: Path | None, command_line: CommandLine, details: bool = False, folds: bool = False
 ) -> blocks.Report:
-    """The report of a plan, with the commands for its file. With `folds` the details are there, folded away, and
-    pictures."""
+    """The report of a plan, with the commands for its file. With `folds`, details are folded away, with pictures."""
     return blocks.Report(
         document=plan_document(plan),
         blocks=tuple(_blocks(plan, path, command_line, details=details, folds=folds)),

@@ -127,8 +127,7 @@ def _in_short(events: Sequence[Event]) -> Iterator[Block]:
 
 
 def _part(title: str, events: Sequence[Event], kind: type[Event], *, most: int | None = None) -> Iterator[Block]:
-    """The events of a kind, subject by subject, because a phantom subject's name is long; of `most`, the others are
-    counted."""
+    """The events of a kind, subject by subject, because its name is long. Beyond `most` they are only counted."""
     by_subject = grouped((event for event in events if isinstance(event, kind)), lambda event: event.subject)
     if by_subject:
         yield Heading(title, level=2)

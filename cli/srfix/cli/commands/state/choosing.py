@@ -50,8 +50,7 @@ def not_read(
     *,
     applications: Iterable[ApplicationState] = (),
 ) -> NotRead:
-    """What a command could not read of its stores (`stores`: of other objects than `owned_stores`) and of named
-    applications."""
+    """What a command could not read of its stores (`stores`: if others than `owned_stores` read) and applications."""
     pairs = list(owned_stores)
     parts = [store for _application, store in pairs] if stores is None else list(stores)
     all_applications = {
