@@ -84,7 +84,9 @@ def demo(keep: bool, real: bool, ready_file: Path | None) -> ExitCode:
             "--real works only with --keep, which leaves the real Kafka running for you. Give --keep, too."
         )
     with ExitStack() as stack:
-        stopped = _stopped_by_a_signal() if keep else threading.Event()
+        stopped = threading.Event()
+        for number in (signal.SIGINT, signal.SIGTERM) if keep else ():
+            signal.signal(number, lambda _number, _frame: stopped.set())
         if real:
             kafka = stack.enter_context(_real_kafka())
             registry = stack.enter_context(FixtureRegistry())
@@ -119,13 +121,6 @@ def _real_kafka() -> KraftBroker:
         return KraftBroker(topics=damage.TOPICS)
     except FetchError as error:
         raise UsageError(f"{error.message} In a checkout `make jars` gets all that is needed.") from error
-
-
-def _stopped_by_a_signal() -> threading.Event:
-    stopped = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda _number, _frame: stopped.set())
-    return stopped
 
 
 @contextmanager

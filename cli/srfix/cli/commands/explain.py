@@ -48,7 +48,10 @@ def explain(what: str | None, output: blocks.OutputFormat) -> ExitCode:
     from srfix.recovery.explain.stack_trace import Explanation, read
 
     if what is None:
-        write_report(_list_of_codes(), output)
+        rows = tuple((known.code, known.severity, known.checked_since, known.title) for known in CATALOGUE)
+        table = blocks.Table(("code", "severity", "checked since", "what"), rows)
+        hint = blocks.Paragraph("Run srfix explain with one of these codes.")
+        write_report(blocks.Report(document=_catalogue(CATALOGUE), blocks=(table, hint)), output)
         return ExitCode.OK
     code_entry = entry(what)
     if code_entry is not None:
@@ -105,17 +108,6 @@ def _tail(stream: BinaryIO) -> bytes:
 def _decode(content: bytes) -> str:
     is_utf_16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))  # PowerShell's `>` writes UTF-16
     return content.decode("utf-16" if is_utf_16 else "utf-8", errors="replace")
-
-
-def _list_of_codes() -> blocks.Report:
-    rows = tuple((entry.code, entry.severity, entry.checked_since, entry.title) for entry in CATALOGUE)
-    return blocks.Report(
-        document=_catalogue(CATALOGUE),
-        blocks=(
-            blocks.Table(("code", "severity", "checked since", "what"), rows),
-            blocks.Paragraph("Run srfix explain with one of these codes."),
-        ),
-    )
 
 
 def _catalogue(codes: Iterable[CatalogueEntry]) -> dict[str, Json]:

@@ -117,17 +117,12 @@ def rollback(
     if blocks or output is OutputFormat.JSON:
         write_report(Report(document=document.to_json(), blocks=tuple(blocks)), output)
     if events and not stopped:  # if the rollback stopped, the last line says what to do next
-        say_aside(_totals(steps))
+        undone_count, left_count = (sum(step.outcome == outcome for step in steps) for outcome in ("undone", "left"))
+        say_aside(
+            f"{counted(undone_count, 'step')} undone, {left_count} left as {'it is' if left_count == 1 else 'they are'}, "
+            f"{len(steps) - undone_count - left_count} with nothing to undo."
+        )
     return ExitCode.PARTIAL if left or stopped else ExitCode.OK
-
-
-def _totals(steps: Sequence[StepTold]) -> str:
-    """The last line: the headline may have scrolled away."""
-    undone, left = (sum(step.outcome == outcome for step in steps) for outcome in ("undone", "left"))
-    return (
-        f"{counted(undone, 'step')} undone, {left} left as {'it is' if left == 1 else 'they are'}, "
-        f"{len(steps) - undone - left} with nothing to undo."
-    )
 
 
 def _outcome_blocks(steps: Sequence[StepTold], *, is_whole: bool) -> Iterator[Block]:

@@ -267,7 +267,17 @@ def _of_one_kind(
     if len(stores) == 1:
         yield blocks.Heading(words.title(stores[0].finding), tone=tone)
         yield blocks.FieldList((("what", _explained(entry.title)), *_facts(stores[0], has_table=True)))
-        yield from _ids(stores[0])
+        if stores[0].ids:
+            yield blocks.table_of(
+                stores[0].ids,
+                {
+                    "id": lambda id_standing: id_standing.fault.schema_id,
+                    "live keys": lambda id_standing: keys_in_short(id_standing.fault),
+                    "partitions": lambda id_standing: ranges(p.partition for p in id_standing.fault.partitions) or "-",
+                    "under the source": lambda id_standing: _HELD[id_standing.under_source],
+                    "under this subject": lambda id_standing: _HELD[id_standing.under_phantom],
+                },
+            )
         yield from _next(stores)
         yield from _with_details(stores[0].finding, facts)
         return
@@ -290,21 +300,6 @@ def _explained(title: str) -> str:
     """A code's title. At its first use, the phantom subject is explained."""
     phantom = "the phantom subject"
     return title.replace(phantom, f"{phantom} (named after a changelog topic that does not exist)", 1)
-
-
-def _ids(store: StoreInShort) -> Iterator[blocks.Block]:
-    """The missing ids: the records that carry them, and the subjects under which a reader finds them."""
-    if store.ids:
-        yield blocks.table_of(
-            store.ids,
-            {
-                "id": lambda id_standing: id_standing.fault.schema_id,
-                "live keys": lambda id_standing: keys_in_short(id_standing.fault),
-                "partitions": lambda id_standing: ranges(p.partition for p in id_standing.fault.partitions) or "-",
-                "under the source": lambda id_standing: _HELD[id_standing.under_source],
-                "under this subject": lambda id_standing: _HELD[id_standing.under_phantom],
-            },
-        )
 
 
 def _whose(finding: Finding) -> str:

@@ -87,32 +87,26 @@ def _blocks(pairs: Sequence[tuple[StateStore, SizedStore]]) -> Iterator[Block]:
         ages.update({age.age: age.entries for age in sized_store.ages})
     if any(ages.values()):
         yield Bars(("age", "entries"), tuple((name, (count,)) for name, count in ages.items()), title="Ages of rows")
-    rocksdb_rows = {
-        (sized_store.store, *_rocksdb(sized_store)): None
+    rocksdb_rows = dict.fromkeys(
+        (
+            sized_store.store,
+            enumerated(sized_store.rocksdb_versions) or "-",
+            enumerated(sized_store.compressions) or "-",
+            enumerated(sized_store.compactions) or "-",
+            "errors alone" if sized_store.log_of_errors_alone else "stalls, tombstones, errors",
+        )
         for _store, sized_store in pairs
         if sized_store.log_of_errors_alone is not None
-    }
+    )
     if rocksdb_rows:
-        yield Table(
-            ("store", "RocksDB", "compression", "compaction", "Found in LOG"),
-            tuple(rocksdb_rows),
-            title="Found in OPTIONS",
-        )
+        columns = ("store", "RocksDB", "compression", "compaction", "Found in LOG")
+        yield Table(columns, tuple(rocksdb_rows), title="Found in OPTIONS")
     hurts = (
         f"{sized_store.store} of task {sized_store.task}: {hurt}"
         for _store, sized_store in pairs
         for hurt in sized_store.hurts
     )
     yield from titled_list("Known problems", hurts)
-
-
-def _rocksdb(sized_store: SizedStore) -> tuple[str, ...]:
-    return (
-        enumerated(sized_store.rocksdb_versions) or "-",
-        enumerated(sized_store.compressions) or "-",
-        enumerated(sized_store.compactions) or "-",
-        "errors alone" if sized_store.log_of_errors_alone else "stalls, tombstones, errors",
-    )
 
 
 def _ids(ids: Sequence[IdCount]) -> str:
