@@ -12,17 +12,8 @@ import click
 
 from srfix.cli.command_classes import command
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options import half as halves
 from srfix.cli.options.connecting import Connection, connection_options
-from srfix.cli.options.half import (
-    InternalSchemaChoice,
-    RecordHalf,
-    case_rule_option,
-    delimiter_option,
-    half_options,
-    schema_options,
-    schema_text,
-    times_option,
-)
 from srfix.cli.options.values import Choice
 from srfix.cli.output.speaking import say_aside, show, show_json
 from srfix.serde.casing import CaseRule
@@ -45,10 +36,10 @@ _SCHEMA_ID: Final = click.IntRange(MIN_SCHEMA_ID, MAX_SCHEMA_ID)
 
 @command()
 @click.argument("rows", metavar="[ROW…]", nargs=-1)
-@half_options
-@case_rule_option
-@times_option
-@delimiter_option
+@halves.half_options
+@halves.case_rule_option
+@halves.times_option
+@halves.delimiter_option
 @click.option(
     "--schema",
     "given",
@@ -63,7 +54,7 @@ _SCHEMA_ID: Final = click.IntRange(MIN_SCHEMA_ID, MAX_SCHEMA_ID)
     type=_SCHEMA_ID,
     help="Write under the registry's schema with this id, with the same rules as --schema.",
 )
-@schema_options
+@halves.schema_options
 @click.option("--frame", type=_SCHEMA_ID, metavar="ID", help="Put this schema id before the body.")
 @click.option(
     "--window", type=click.IntRange(min=0), metavar="MS", help="For a key in a window: the start of the window."
@@ -77,13 +68,13 @@ _SCHEMA_ID: Final = click.IntRange(MIN_SCHEMA_ID, MAX_SCHEMA_ID)
 @connection_options
 def encode(
     rows: tuple[str, ...],
-    half: RecordHalf,
+    half: halves.RecordHalf,
     case_rule: CaseRule,
     times: Times,
     delimiter: str | None,
     given: str | None,
     schema_id: int | None,
-    choice: InternalSchemaChoice,
+    choice: halves.InternalSchemaChoice,
     frame: int | None,
     window: int | None,
     window_end: int | None,
@@ -109,7 +100,7 @@ def encode(
     under = (
         None
         if given is None
-        else Schema(text=schema_text(given, half.format), schema_type=half.format.schema_type or "AVRO")
+        else Schema(text=halves.schema_text(given, half.format), schema_type=half.format.schema_type or "AVRO")
     )
     references: tuple[str, ...] = ()
     if schema_id is not None:
@@ -157,7 +148,7 @@ def encode(
     return ExitCode.FINDINGS if failed else ExitCode.OK
 
 
-def _value(row: str, half: RecordHalf, case_rule: CaseRule, times: Times) -> Value:
+def _value(row: str, half: halves.RecordHalf, case_rule: CaseRule, times: Times) -> Value:
     from srfix.serde.specs import ReadSpec
 
     try:
@@ -188,7 +179,7 @@ def _short(row: str) -> str:
     return repr(row if len(row) <= _SHOWN_CHARACTERS else f"{row[:_SHOWN_CHARACTERS]}…")
 
 
-def _is_null(value: Value, half: RecordHalf) -> bool:
+def _is_null(value: Value, half: halves.RecordHalf) -> bool:
     """A null row is a tombstone; so is a bare null, as in ksqlDB."""
     return value is None or (
         not half.wrapped and isinstance(value, dict) and not any(v is not None for v in value.values())

@@ -9,15 +9,7 @@ from typing import Final
 
 import click
 
-from srfix.cli.options.values import (
-    Decorator,
-    choice_of,
-    handing_over,
-    option,
-    parse_property,
-    repeatable,
-    typed_options,
-)
+from srfix.cli.options import values
 from srfix.cli.redaction import Redactor
 from srfix.serde.errors import UsageError
 from srfix.serde.native import CODEC_ENGINES
@@ -43,11 +35,11 @@ class CensusEngineChoice:
 
 
 def _engine(*, engine: str, master: str | None, spark_conf: tuple[str, ...], processes: int = 1) -> CensusEngineChoice:
-    properties = dict(parse_property(text, option="--spark-conf") for text in spark_conf if text.strip())
+    properties = dict(values.parse_property(text, option="--spark-conf") for text in spark_conf if text.strip())
     if engine != SPARK:
-        for name in typed_options("--master", "--spark-conf"):
+        for name in values.typed_options("--master", "--spark-conf"):
             raise UsageError(f"{name} needs --engine {SPARK}.")
-    elif typed_options("--processes"):
+    elif values.typed_options("--processes"):
         raise UsageError(
             f"--processes needs --engine {LOCAL}. For Spark, --master and --spark-conf set the number of tasks."
         )
@@ -65,17 +57,17 @@ class _NamedToo(click.Option):
         return None if value in CODEC_ENGINES else value
 
 
-def _engine_option(help_: str) -> Decorator:
-    return option(
+def _engine_option(help_: str) -> values.Decorator:
+    return values.option(
         "--engine",
         cls=_NamedToo,
-        **choice_of((LOCAL, SPARK), LOCAL),
+        **values.choice_of((LOCAL, SPARK), LOCAL),
         help=help_,
     )
 
 
 _OF_SPARK: Final = (
-    option(
+    values.option(
         "--master",
         metavar="URL",
         help=(
@@ -83,14 +75,14 @@ _OF_SPARK: Final = (
             "Spark's own configuration, otherwise this machine."
         ),
     ),
-    repeatable(
+    values.repeatable(
         "--spark-conf",
         metavar="KEY=VALUE",
         help="A Spark setting, such as spark.executor.memory=4g; repeatable.",
     ),
 )
 
-engine_options = handing_over(
+engine_options = values.handing_over(
     "engine",
     _engine,
     _engine_option(
@@ -98,7 +90,7 @@ engine_options = handing_over(
         "for one machine."
     ),
     *_OF_SPARK,
-    option(
+    values.option(
         "--processes",
         type=click.IntRange(min=1),
         default=1,
@@ -111,7 +103,7 @@ engine_options = handing_over(
     ),
 )
 
-task_engine_options = handing_over(
+task_engine_options = values.handing_over(
     "engine",
     _engine,
     _engine_option(

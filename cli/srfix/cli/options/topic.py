@@ -7,16 +7,8 @@ from dataclasses import dataclass, field
 
 import click
 
+from srfix.cli.options import values
 from srfix.cli.options.options import TOPIC_READERS
-from srfix.cli.options.values import (
-    ROLES,
-    Lines,
-    choice_of,
-    handing_over,
-    option,
-    parse_property,
-    typed_options,
-)
 from srfix.recovery.facts.topics import Strategy, TopicQuestion, TopicRead, TopicReader
 from srfix.serde.errors import UsageError
 from srfix.serde.properties.kafka_client import Isolation
@@ -56,21 +48,23 @@ def _topic_choice(
     if subject == "" or group == "":
         raise UsageError("--subject and --group need a name, and one of the names is empty.")
     return TopicChoice(
-        roles=ROLES[role],
+        roles=values.ROLES[role],
         subject=subject,
         group=group,
         strategy=strategy,
-        with_metadata=dict(parse_property(text, option="--with-metadata") for text in with_metadata if text.strip()),
-        typed=typed_options("--role", "--subject", "--group", "--strategy", "--with-metadata"),
+        with_metadata=dict(
+            values.parse_property(text, option="--with-metadata") for text in with_metadata if text.strip()
+        ),
+        typed=values.typed_options("--role", "--subject", "--group", "--strategy", "--with-metadata"),
     )
 
 
-topic_options = handing_over(
+topic_options = values.handing_over(
     "asked",
     _topic_choice,
     click.option(
         "--role",
-        **choice_of(ROLES, "both"),
+        **values.choice_of(values.ROLES, "both"),
         help=(
             "Which payloads: keys, values or both. With both, keys count only if a schema registry serializer "
             "wrote them."
@@ -94,21 +88,21 @@ topic_options = handing_over(
     ),
     click.option(
         "--strategy",
-        **choice_of(Strategy, Strategy.TOPIC),
+        **values.choice_of(Strategy, Strategy.TOPIC),
         help="The reader's subject name strategy.",
     ),
     click.option(
         "--with-metadata",
-        type=Lines(),
+        type=values.Lines(),
         multiple=True,
         metavar="KEY=VALUE",
         help="With --reader latest: a value of use.latest.with.metadata; repeatable.",
     ),
 )
 
-topic_reader_option = option(
+topic_reader_option = values.option(
     "--reader",
-    **choice_of(TOPIC_READERS, TopicReader.UNKNOWN),
+    **values.choice_of(TOPIC_READERS, TopicReader.UNKNOWN),
     help=(
         "The reader of the topic: Connect's converters, as in sinks (connect), ksqlDB sources (ksqldb), plain Avro "
         "deserializers (plain), deserializers with use.latest.version (latest), or a dual-subject reader (dual)."

@@ -20,19 +20,12 @@ from srfix.recovery.documents import Part, Sha256, VersionedDocument
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.plans.runs import AlreadyApplied, AlreadyRolledBack, JournalSetAside, Left
 from srfix.recovery.plans.sign_off import require_digest
+from srfix.recovery.topic_plan import plan_file
 from srfix.recovery.topic_plan.apply import TopicStepDone, TopicStepUndone, apply_topic_plan, roll_back_topic_plan
 from srfix.recovery.topic_plan.expiring import kept_records_path
 from srfix.recovery.topic_plan.hand import KafkaHand
 from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS
 from srfix.recovery.topic_plan.logs import StepReport
-from srfix.recovery.topic_plan.plan_file import (
-    ExpireKeys,
-    SeedChangelog,
-    TopicPlan,
-    TopicStep,
-    describe,
-    topic_plan_document,
-)
 
 _WRITE_S = 60.0
 
@@ -85,7 +78,7 @@ class TopicRollbackDocument(VersionedDocument, tag="srfix.topic-rollback/1"):
 
 
 def apply_to_topic(
-    plan: TopicPlan,
+    plan: plan_file.TopicPlan,
     path: Path,
     journal_path: Path,
     *,
@@ -98,7 +91,7 @@ def apply_to_topic(
     question = f"Carry out {counted(len(plan.actions), 'step')} on {plan.bootstrap_servers}?"
     if not (yes or _is_wanted(plan, question, "srfix apply")):
         return ExitCode.INTERRUPTED
-    done: list[tuple[TopicStep, StepReport]] = []
+    done: list[tuple[plan_file.TopicStep, StepReport]] = []
     is_news = True
     with running(journal_path, says="what is begun") as run, _clients(connection, plan) as (cluster, hand):
         records_path = kept_records_path(path)
@@ -107,7 +100,7 @@ def apply_to_topic(
                 case TopicStepDone(step=step, report=report):
                     done.append((step, report))
                     say_on_the_way(
-                        f"Step {step.step} of {len(plan.actions)}: {describe(plan, step)}{_remarks(report)}."
+                        f"Step {step.step} of {len(plan.actions)}: {plan_file.describe(plan, step)}{_remarks(report)}."
                     )
                 case AlreadyApplied():
                     is_news = False
@@ -164,11 +157,11 @@ def roll_back_topic(
         for event in roll_back_topic_plan(journal_path, cluster, hand, kept_path=records_path):
             match event:
                 case TopicStepUndone(step=step, report=report):
-                    lines.append(f"step {step.step} ({describe(plan, step)}) undone{_remarks(report)}")
+                    lines.append(f"step {step.step} ({plan_file.describe(plan, step)}) undone{_remarks(report)}")
                     steps.append(TopicUndoneStep.of(step, report, left_because=None))
-                    say_on_the_way(f"Step {step.step} undone: {describe(plan, step)}.")
+                    say_on_the_way(f"Step {step.step} undone: {plan_file.describe(plan, step)}.")
                 case Left(action=step, why=why):
-                    left.append(f"step {step.step} ({describe(plan, step)}): {why}")
+                    left.append(f"step {step.step} ({plan_file.describe(plan, step)}): {why}")
                     steps.append(TopicUndoneStep.of(step, StepReport(), left_because=why))
                 case AlreadyRolledBack():
                     heading = "This plan was already rolled back; this run wrote nothing"
@@ -192,7 +185,7 @@ def roll_back_topic(
 
 
 @contextmanager
-def _clients(connection: Connection, plan: TopicPlan) -> Iterator[tuple[Cluster, KafkaHand]]:
+def _clients(connection: Connection, plan: plan_file.TopicPlan) -> Iterator[tuple[Cluster, KafkaHand]]:
     """The clients for the plan's cluster, unless the user named a cluster."""
     connection = cluster_of_plan(connection, plan.bootstrap_servers)
     kafka = connection.kafka_config()
@@ -203,8 +196,8 @@ def _clients(connection: Connection, plan: TopicPlan) -> Iterator[tuple[Cluster,
         yield cluster, hand
 
 
-def _is_wanted(plan: TopicPlan, question: str, command: str) -> bool:
-    lines = (*(describe(plan, step) for step in plan.actions), *plan.price, f"undo: {plan.undo}")
+def _is_wanted(plan: plan_file.TopicPlan, question: str, command: str) -> bool:
+    lines = (*(plan_file.describe(plan, step) for step in plan.actions), *plan.price, f"undo: {plan.undo}")
     return confirm(command, (blocks.ItemList(lines),), question)
 
 
@@ -218,20 +211,20 @@ def _remarks(report: StepReport) -> str:
     return f" ({text})" if text else ""
 
 
-def topic_plan_report(plan: TopicPlan, path: Path, command_line: CommandLine) -> blocks.Report:
-    return blocks.Report(document=topic_plan_document(plan), blocks=tuple(_blocks(plan, path, command_line)))
+def topic_plan_report(plan: plan_file.TopicPlan, path: Path, command_line: CommandLine) -> blocks.Report:
+    return blocks.Report(document=plan_file.topic_plan_document(plan), blocks=tuple(_blocks(plan, path, command_line)))
 
 
-def _blocks(plan: TopicPlan, path: Path, command_line: CommandLine) -> Iterator[blocks.Block]:
+def _blocks(plan: plan_file.TopicPlan, path: Path, command_line: CommandLine) -> Iterator[blocks.Block]:
     work = plan.work
     if not plan.actions:
         yield blocks.Heading("Nothing to write")
         yield blocks.ItemList(plan.price)
         return
     match work:
-        case SeedChangelog():
+        case plan_file.SeedChangelog():
             yield blocks.Heading(f"Plan: fill {work.changelog} from {work.source}")
-        case ExpireKeys():
+        case plan_file.ExpireKeys():
             yield blocks.Heading(f"Plan: delete {plan.rows:,} keys of {work.topic}")
             yield blocks.FieldList(
                 tuple((f"sample {number}", text) for number, text in enumerate(work.samples, start=1))
@@ -250,7 +243,7 @@ def _blocks(plan: TopicPlan, path: Path, command_line: CommandLine) -> Iterator[
         title="What is written, by partition",
     )
     yield blocks.Heading("Steps", level=2)
-    yield blocks.ItemList(tuple(describe(plan, step) for step in plan.actions), is_numbered=True)
+    yield blocks.ItemList(tuple(plan_file.describe(plan, step) for step in plan.actions), is_numbered=True)
     yield blocks.Heading("Before you apply the plan", level=2)
     yield blocks.ItemList(plan.price)
     yield blocks.Heading("In order", level=2)
