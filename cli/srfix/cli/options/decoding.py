@@ -128,21 +128,21 @@ class DecodeOptions:
 _ANY = SchemaId(1)
 
 
+@dataclass(frozen=True, slots=True)
 class _Given:
     """A resolver that gives one schema for all ids."""
 
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema
+    schema: Schema
 
     def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
         from srfix.serde.resolve.resolved import ResolvedSchema
 
-        return ResolvedSchema(schema_id=SchemaId(schema_id), schema=self._schema)
+        return ResolvedSchema(schema_id=SchemaId(schema_id), schema=self.schema)
 
     def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
         from srfix.serde.resolve.resolved import ResolvedSchema
 
-        return ResolvedSchema(schema_id=_ANY, schema=self._schema)
+        return ResolvedSchema(schema_id=_ANY, schema=self.schema)
 
 
 class NoRegistry:

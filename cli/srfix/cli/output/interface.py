@@ -239,14 +239,6 @@ class Verdict:
     more: str | None = None
     """A sentence about how much was looked at."""
 
-    def is_said_by(self, blocks: tuple[Block, ...]) -> bool:
-        """True if the first of the blocks says the same."""
-        match blocks[:1]:
-            case (Heading(text) | Paragraph(text),):
-                return text == self.text
-            case _:
-                return False
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
@@ -270,8 +262,11 @@ class Report:
     @property
     def rest(self) -> tuple[Block, ...]:
         """The blocks after the headline. If the first block says the same as the headline, it is left out."""
-        headline = self.headline
-        return self.blocks[1:] if headline is not None and headline.is_said_by(self.blocks) else self.blocks
+        match self.headline, self.blocks[:1]:
+            case Verdict(text=said), (Heading(text) | Paragraph(text),) if text == said:
+                return self.blocks[1:]
+            case _:
+                return self.blocks
 
 
 class Renderer(Protocol):
