@@ -203,8 +203,8 @@ def diagnosis_in_short(
     for (code, severity), stores in kinds.items():
         yield from _of_one_kind(code, severity, stores, facts)
     if short.do_not:
-        *others, last = (f"do not {each}" for each in short.do_not)
-        prohibitions = f"{', '.join(others)}, and {last}" if others else last
+        *others, final = (f"do not {each}" for each in short.do_not)
+        prohibitions = f"{', '.join(others)}, and {final}" if others else final
         yield blocks.Paragraph(f"Until this is repaired: {prohibitions}.", is_warning=True)
     also = words.repair_on_request(diagnosis)
     if also is not None:

@@ -13,20 +13,7 @@ from msgspec import field
 
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection
-from srfix.cli.output.interface import (
-    TONES,
-    Block,
-    Folded,
-    Heading,
-    ItemList,
-    OutputFormat,
-    Paragraph,
-    Report,
-    Table,
-    Tone,
-    grouped,
-    table_of,
-)
+from srfix.cli.output import interface as blocks
 from srfix.cli.output.speaking import conclude
 from srfix.cli.reports.plan_running import cluster_of_plan
 from srfix.cli.session import open_cluster
@@ -54,13 +41,13 @@ _FEW_OUTCOMES: Final = 20
 """Up to this number of results, a format that can fold shows them unfolded."""
 
 
-def verification_blocks(events: Sequence[Event], *, details: bool, folds: bool) -> Iterator[Block]:
+def verification_blocks(events: Sequence[Event], *, details: bool, folds: bool) -> Iterator[blocks.Block]:
     if not events:
-        yield Paragraph(
+        yield blocks.Paragraph(
             "The plan repairs nothing, so there was nothing to verify. srfix diagnose says what is wrong now."
         )
         return
-    yield Heading(verification_verdict(events), tone=TONES[verification_code(events)])
+    yield blocks.Heading(verification_verdict(events), tone=blocks.TONES[verification_code(events)])
     if details:
         yield from _part("Problems", events, Problem)
         yield from _part("Not looked at", events, NotLookedAt)
@@ -104,7 +91,7 @@ def looked_at(ids: int, rows: int) -> str:
     return f"{counted(ids, 'schema id')} asked for, {counted(rows, 'live row')} read"
 
 
-def _in_short(events: Sequence[Event]) -> Iterator[Block]:
+def _in_short(events: Sequence[Event]) -> Iterator[blocks.Block]:
     """What is wrong and what was not looked at, in the words of the checks, and the number of the other checks."""
     yield from _part("Problems", events, Problem, most=_MOST_PROBLEMS)
     yield from _part("Not looked at", events, NotLookedAt, most=_MOST_UNSEEN)
@@ -115,10 +102,10 @@ def _in_short(events: Sequence[Event]) -> Iterator[Block]:
         if subject_tally.confirmed and not subject_tally.problems and not subject_tally.not_looked_at
     ]
     if holds and len(tallies) == 1:
-        yield Paragraph(f"Subject {holds[0].subject}")
+        yield blocks.Paragraph(f"Subject {holds[0].subject}")
     elif holds:
-        yield Heading("Confirmed", level=2)
-        yield ItemList(
+        yield blocks.Heading("Confirmed", level=2)
+        yield blocks.ItemList(
             tuple(
                 f"{subject_tally.subject}: {looked_at(subject_tally.ids, subject_tally.rows)}"
                 for subject_tally in holds
@@ -126,23 +113,23 @@ def _in_short(events: Sequence[Event]) -> Iterator[Block]:
         )
 
 
-def _part(title: str, events: Sequence[Event], kind: type[Event], *, most: int | None = None) -> Iterator[Block]:
+def _part(title: str, events: Sequence[Event], kind: type[Event], *, most: int | None = None) -> Iterator[blocks.Block]:
     """The events of a kind, subject by subject, because its name is long. Beyond `most` they are only counted."""
-    by_subject = grouped((event for event in events if isinstance(event, kind)), lambda event: event.subject)
+    by_subject = blocks.grouped((event for event in events if isinstance(event, kind)), lambda event: event.subject)
     if by_subject:
-        yield Heading(title, level=2)
+        yield blocks.Heading(title, level=2)
     for subject, subject_events in by_subject.items():
         lines = [event.what for event in subject_events]
-        yield Paragraph(f"Subject {subject}")
+        yield blocks.Paragraph(f"Subject {subject}")
         shown = len(lines) if most is None else max(1, most // len(by_subject))
         if len(lines) > shown + 1:
             lines = [*lines[:shown], f"and {len(lines) - shown} more: --details"]
-        yield ItemList(tuple(lines))
+        yield blocks.ItemList(tuple(lines))
 
 
-def _by_id(events: Sequence[Event]) -> Iterator[Block]:
+def _by_id(events: Sequence[Event]) -> Iterator[blocks.Block]:
     """The result for each id, subject by subject; problems stand first."""
-    tables: list[Table] = []
+    tables: list[blocks.Table] = []
     for subject_tally in tally(events):
         subject_events = [
             event for event in events if event.subject == subject_tally.subject and not isinstance(event, NotLookedAt)
@@ -151,7 +138,7 @@ def _by_id(events: Sequence[Event]) -> Iterator[Block]:
             key=lambda event: (isinstance(event, Confirmed), event.schema_id is None, event.schema_id or 0)
         )
         tables.append(
-            table_of(
+            blocks.table_of(
                 subject_events,
                 {
                     "schema id": lambda event: event.schema_id,
@@ -163,7 +150,7 @@ def _by_id(events: Sequence[Event]) -> Iterator[Block]:
             )
         )
     is_short = sum(len(table.rows) for table in tables) <= _FEW_OUTCOMES
-    yield Folded("The result for each id", tuple(tables), is_open=is_short)
+    yield blocks.Folded("The result for each id", tuple(tables), is_open=is_short)
 
 
 class VerifiedSubject(Part):
@@ -267,7 +254,7 @@ class TopicVerificationDocument(VersionedDocument, tag="srfix.topic-verification
 
 
 def verify_topic(
-    path: Path, *, expect_digest: str | None, connection: Connection, quiet: bool, output: OutputFormat
+    path: Path, *, expect_digest: str | None, connection: Connection, quiet: bool, output: blocks.OutputFormat
 ) -> ExitCode:
     _refuse_others()
     plan, state, records_path = _load(path)
@@ -286,7 +273,7 @@ def verify_topic(
         verified=code is ExitCode.OK,
         checks=[CheckedPartition.of(check) for check in checks],
     )
-    report = Report(document=document.to_json(), blocks=tuple(_blocks(plan, checks)))
+    report = blocks.Report(document=document.to_json(), blocks=tuple(_blocks(plan, checks)))
     counts = {outcome: sum(check.outcome is outcome for check in checks) for outcome in TopicOutcome}
     outcome_counts = (f"{count:,} {_WORDS[outcome]}" for outcome, count in counts.items() if count)
     total = f"{counted(len(checks), 'check')}: {', '.join(outcome_counts) or 'nothing was planned'}."
@@ -313,20 +300,20 @@ def _applied(plan: TopicPlan, state: TopicState | None) -> Applied | None:
     return Applied(ends=ends, rolled_back=state.rolled_back)
 
 
-def _blocks(plan: TopicPlan, checks: Sequence[TopicCheck]) -> Iterator[Block]:
+def _blocks(plan: TopicPlan, checks: Sequence[TopicCheck]) -> Iterator[blocks.Block]:
     topic = plan.work.topic
     if any(check.outcome is TopicOutcome.FAILS for check in checks):
-        yield Heading(f"{topic} does not hold the planned records", tone=Tone.BAD)
+        yield blocks.Heading(f"{topic} does not hold the planned records", tone=blocks.Tone.BAD)
     elif not checks or any(check.outcome is TopicOutcome.NOT_KNOWN for check in checks):
-        yield Heading(f"Not verified, though srfix saw nothing wrong in {topic}", tone=Tone.UNSURE)
+        yield blocks.Heading(f"Not verified, though srfix saw nothing wrong in {topic}", tone=blocks.Tone.UNSURE)
     else:
-        yield Heading(f"Verified: {topic} holds the planned records", tone=Tone.GOOD)
+        yield blocks.Heading(f"Verified: {topic} holds the planned records", tone=blocks.Tone.GOOD)
     whole = tuple(f"{check.what} ({_WORDS[check.outcome]})" for check in checks if check.partition is None)
     if whole:
-        yield ItemList(whole)
+        yield blocks.ItemList(whole)
     of_partitions = [check for check in checks if check.partition is not None]
     if of_partitions:
-        yield table_of(
+        yield blocks.table_of(
             of_partitions,
             {
                 "partition": lambda check: check.partition,
