@@ -185,9 +185,7 @@ def _blocks(scan: Scan, *, details: bool, bars: bool) -> Iterator[blocks.Block]:
         yield blocks.Table(
             ("schema id", "subject", "version", "state"),
             tuple(_holder_rows(scan)),
-            title="Who holds the ids"
-            if scan.holders.is_complete
-            else ("Who holds the ids (srfix asked only likely subjects)"),
+            title=f"Who holds the ids{'' if scan.holders.is_complete else ' (srfix asked only likely subjects)'}",
         )
 
 

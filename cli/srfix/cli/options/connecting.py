@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from srfix.cli.command_classes import loaded
 from srfix.cli.command_table import with_options
-from srfix.cli.options.config_file import ConfigFile, TableKey, read_config, table_keys
+from srfix.cli.options.config_file import ConfigFile, read_config, table_keys
 from srfix.cli.options.given import CONFIG_PATH
 from srfix.cli.options.values import handing_over, option, parse_property, repeatable
 from srfix.cli.output.speaking import say_on_the_way
@@ -112,11 +112,12 @@ def _use_config(ctx: click.Context, _param: click.Parameter, path: str | None) -
     running = "-".join((*outer, ctx.info_name or ""))  # the command's table in the file: scan, state-ls
     commands = with_options()
 
-    def keys_of(name: str) -> dict[str, TableKey]:
-        command = ctx.command if name == running else loaded(commands[name])
-        return table_keys(command)
-
-    config = read_config(path, command=running, commands=commands.keys(), keys_of=keys_of)
+    config = read_config(
+        path,
+        command=running,
+        commands=commands.keys(),
+        keys_of=lambda name: table_keys(ctx.command if name == running else loaded(commands[name])),
+    )
     ctx.default_map = {**(ctx.default_map or {}), **config.options}
     ctx.meta[_CONFIG] = config
 
@@ -169,7 +170,7 @@ _REGISTRY = (
 )
 
 
-_CONNECTION_PARAMETERS = ("bootstrap_servers", "kafka_properties", "kafka_config", "registry", "registry_properties")
+CONNECTION_PARAMETERS = ("bootstrap_servers", "kafka_properties", "kafka_config", "registry", "registry_properties")
 
 
 def _connection(**values: Any) -> Connection:
@@ -183,7 +184,7 @@ def _connection(**values: Any) -> Connection:
     registry: dict[str, str] = {}
     files: list[ClientFile] = []
     for layer in _LAYERS:
-        layer_values = {name: _value(ctx, name, values[name], layer) for name in _CONNECTION_PARAMETERS}
+        layer_values = {name: _value(ctx, name, values[name], layer) for name in CONNECTION_PARAMETERS}
         if layer_values["kafka_config"]:
             file = read_client_file(layer_values["kafka_config"])
             files.append(file)
@@ -198,8 +199,8 @@ def _connection(**values: Any) -> Connection:
             kafka["bootstrap.servers"] = layer_values["bootstrap_servers"]
         if layer_values["registry"]:
             registry["url"] = layer_values["registry"]
-    _note_secrets(ctx, [f"{name}={value}" for properties in (kafka, registry) for name, value in properties.items()])
-    _note_secrets(ctx, [text for file in files for text in file.texts])
+    given = [f"{name}={value}" for properties in (kafka, registry) for name, value in properties.items()]
+    _note_secrets(ctx, [*given, *(text for file in files for text in file.texts)])
     taken, settings = settled(kafka, registry, [problem for file in files for problem in file.problems])
     _note_secrets(ctx, [f"{name}={value}" for name, value in taken.items()])
     if not ctx.params.get("quiet"):

@@ -251,9 +251,8 @@ def folded_command(command: str, width: int, *, indent: int = 2) -> list[str]:
         return [blanks + command]
     words = shlex.split(command)
     if " ".join(map(shlex.quote, words)) != command:
-        return [
-            blanks + command
-        ]  # the word uses a shell variable (`"${SRFIX_WORD_1:?…}"`), so quoting it again would change it
+        # The word uses a shell variable (`"${SRFIX_WORD_1:?…}"`), so quoting it again would change it.
+        return [blanks + command]
     lines: list[str] = []
     line = blanks
     for part in _parts(words):

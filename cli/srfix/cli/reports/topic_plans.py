@@ -242,12 +242,9 @@ def _blocks(plan: plan_file.TopicPlan, path: Path, command_line: CommandLine) ->
         },
         title="What is written, by partition",
     )
-    yield blocks.Heading("Steps", level=2)
-    yield blocks.ItemList(tuple(plan_file.describe(plan, step) for step in plan.actions), is_numbered=True)
-    yield blocks.Heading("Before you apply the plan", level=2)
-    yield blocks.ItemList(plan.price)
-    yield blocks.Heading("In order", level=2)
-    yield blocks.ItemList(plan.playbook, is_numbered=True)
+    yield from blocks.titled_list("Steps", (plan_file.describe(plan, step) for step in plan.actions), is_numbered=True)
+    yield from blocks.titled_list("Before you apply the plan", plan.price)
+    yield from blocks.titled_list("In order", plan.playbook, is_numbered=True)
     yield blocks.Paragraph("Nothing is written yet. To apply the plan:")
     yield blocks.Commands((command_line.command("apply", *positional(str(path))),))
     yield blocks.Paragraph(plan.undo)
@@ -256,6 +253,5 @@ def _blocks(plan: plan_file.TopicPlan, path: Path, command_line: CommandLine) ->
 def _time(timestamp_ms: int | None) -> str:
     if timestamp_ms is None:
         return ""
-    return (
-        datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(sep=" ", timespec="seconds").removesuffix("+00:00")
-    )
+    moment = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
+    return moment.isoformat(sep=" ", timespec="seconds").removesuffix("+00:00")

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from msgspec import field
 
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.options.connecting import Connection
+from srfix.cli.options.connecting import CONNECTION_PARAMETERS, Connection
 from srfix.cli.output import interface as blocks
 from srfix.cli.output.speaking import conclude
 from srfix.cli.reports.plan_running import cluster_of_plan
@@ -70,9 +70,7 @@ def _count(events: Sequence[Event], kind: type[Event]) -> int:
 
 def verification_verdict(events: Sequence[Event]) -> str:
     tallies = tally(events)
-    amount = looked_at(
-        sum(subject_tally.ids for subject_tally in tallies), sum(subject_tally.rows for subject_tally in tallies)
-    )
+    amount = looked_at(sum(each.ids for each in tallies), sum(each.rows for each in tallies))
     if problems := _count(events, Problem):
         return f"Not repaired: {counted(problems, 'problem')}; {amount}"
     if unseen := _count(events, NotLookedAt):
@@ -96,20 +94,12 @@ def _in_short(events: Sequence[Event]) -> Iterator[blocks.Block]:
     yield from _part("Problems", events, Problem, most=_MOST_PROBLEMS)
     yield from _part("Not looked at", events, NotLookedAt, most=_MOST_UNSEEN)
     tallies = tally(events)
-    holds = [
-        subject_tally
-        for subject_tally in tallies
-        if subject_tally.confirmed and not subject_tally.problems and not subject_tally.not_looked_at
-    ]
+    holds = [each for each in tallies if each.confirmed and not each.problems and not each.not_looked_at]
     if holds and len(tallies) == 1:
         yield blocks.Paragraph(f"Subject {holds[0].subject}")
-    elif holds:
-        yield blocks.Heading("Confirmed", level=2)
-        yield blocks.ItemList(
-            tuple(
-                f"{subject_tally.subject}: {looked_at(subject_tally.ids, subject_tally.rows)}"
-                for subject_tally in holds
-            )
+    else:
+        yield from blocks.titled_list(
+            "Confirmed", (f"{each.subject}: {looked_at(each.ids, each.rows)}" for each in holds)
         )
 
 
@@ -130,23 +120,19 @@ def _part(title: str, events: Sequence[Event], kind: type[Event], *, most: int |
 def _by_id(events: Sequence[Event]) -> Iterator[blocks.Block]:
     """The result for each id, subject by subject; problems stand first."""
     tables: list[blocks.Table] = []
-    for subject_tally in tally(events):
-        subject_events = [
-            event for event in events if event.subject == subject_tally.subject and not isinstance(event, NotLookedAt)
-        ]
-        subject_events.sort(
-            key=lambda event: (isinstance(event, Confirmed), event.schema_id is None, event.schema_id or 0)
-        )
+    for subject in (each.subject for each in tally(events)):
+        of_subject = [each for each in events if each.subject == subject and not isinstance(each, NotLookedAt)]
+        of_subject.sort(key=lambda event: (isinstance(event, Confirmed), event.schema_id is None, event.schema_id or 0))
         tables.append(
             blocks.table_of(
-                subject_events,
+                of_subject,
                 {
                     "schema id": lambda event: event.schema_id,
                     "outcome": lambda event: "holds" if isinstance(event, Confirmed) else "does not hold",
                     "rows read": lambda event: f"{event.rows:,}" if event.rows else None,
                     "what": lambda event: event.what,
                 },
-                title=f"Subject {subject_tally.subject}",
+                title=f"Subject {subject}",
             )
         )
     is_short = sum(len(table.rows) for table in tables) <= _FEW_OUTCOMES
@@ -201,23 +187,16 @@ def verification_document(
         srfix=version("srfix"),
         digest=plan.digest,
         verified=verified,
-        subjects=[VerifiedSubject.of(subject_tally) for subject_tally in tally(events)],
+        subjects=[VerifiedSubject.of(each) for each in tally(events)],
         checks=[
-            VerifiedId.of(event, ok=isinstance(event, Confirmed))
-            for event in events
-            if not isinstance(event, NotLookedAt)
+            VerifiedId.of(each, ok=isinstance(each, Confirmed)) for each in events if not isinstance(each, NotLookedAt)
         ],
         skipped=[NotVerified.of(event) for event in events if isinstance(event, NotLookedAt)],
-        applications=[Advice.of(application_advice) for application_advice in advice],
+        applications=[Advice.of(each) for each in advice],
     ).to_json()
 
 
-_TAKEN: Final = frozenset(
-    {
-        *("path", "expect_digest", "config", "details", "quiet", "output"),
-        *("bootstrap_servers", "kafka_properties", "kafka_config", "registry", "registry_properties"),
-    }
-)
+_TAKEN: Final = ("path", "expect_digest", "config", "details", "quiet", "output", *CONNECTION_PARAMETERS)
 """The options that such a plan uses, and those of the connection."""
 _WORDS: Final = {
     TopicOutcome.HOLDS: "holds",
