@@ -87,17 +87,13 @@ def demo(keep: bool, real: bool, ready_file: Path | None) -> ExitCode:
         stopped = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM) if keep else ():
             signal.signal(number, lambda _number, _frame: stopped.set())
-        if real:
-            kafka = stack.enter_context(_real_kafka())
-            registry = stack.enter_context(FixtureRegistry())
-            client = stack.enter_context(RegistryClient(registry.url))
-            return _keep(kafka, registry, damage.stage(kafka, client), ready_file, stopped, is_real=True)
-        broker = stack.enter_context(EmbeddedBroker(topics=damage.TOPICS))
+        broker: EmbeddedBroker | KraftBroker = _real_kafka() if real else EmbeddedBroker(topics=damage.TOPICS)
+        stack.enter_context(broker)
         registry = stack.enter_context(FixtureRegistry())
         client = stack.enter_context(RegistryClient(registry.url))
         staged = damage.stage(broker, client)
         if keep:
-            return _keep(broker, registry, staged, ready_file, stopped)
+            return _keep(broker, registry, staged, ready_file, stopped, is_real=real)
         stack.enter_context(_without_settings())
         try:
             directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="srfix-demo-")))
@@ -142,7 +138,7 @@ def _keep(
     ready_file: Path | None,
     stopped: threading.Event,
     *,
-    is_real: bool = False,
+    is_real: bool,
 ) -> ExitCode:
     environment = {"SRFIX_BOOTSTRAP_SERVERS": broker.bootstrap_servers, "SRFIX_REGISTRY": registry.url}
     say("The damage of 16 June 2020 is in place. In another terminal:\n")

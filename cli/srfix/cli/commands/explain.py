@@ -80,9 +80,8 @@ def _text_of(what: str) -> str:
     except IsADirectoryError:
         pass
     except OSError as error:
-        if is_there(
-            what
-        ):  # otherwise the text is a message: it may be longer than any path, or have characters that no path has
+        # Otherwise the text is a message: it may be longer than any path, or have characters that no path has.
+        if is_there(what):
             raise UsageError(
                 f"The file {what!r} cannot be read: {error.strerror}. Check the path and its permissions."
             ) from error
@@ -169,10 +168,7 @@ def _reading_blocks(reading: StackTraceReading) -> list[blocks.Block]:
     shown += blocks.titled_list("What this rests on", reading.clues)
     if reading.is_cut:
         shown.append(blocks.Paragraph("The text was very long; srfix read only its end."))
-    shown += [
-        blocks.Heading("Next", level=2),
-        blocks.Commands((*_to_set_first(), reading.next_command)),
-    ]
+    shown += [blocks.Heading("Next", level=2), blocks.Commands((*_to_set_first(), reading.next_command))]
     if _to_set_first() or any(word in reading.next_command.split() for word in ("TOPIC", _USER)):
         shown.append(
             blocks.Paragraph("Replace the words in capitals with your own values: the text does not contain these.")

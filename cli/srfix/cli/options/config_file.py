@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, TypeVar, assert_never
+from typing import Final, TypeVar
 
 import click
 
@@ -49,23 +49,16 @@ class TableKey:
 
 def option_value(path: str, name: str, value: object, key: TableKey) -> object:
     """As click's `default_map` takes it. `name` is the key after its table's name, in a form that may be shown."""
-    match key.kind:
-        case ValueKind.TEXT if isinstance(value, str):
+    match key.kind, value:
+        case (ValueKind.TEXT, str()) | (ValueKind.SWITCH, bool()):
             return value
-        case ValueKind.TEXTS if isinstance(value, str):
+        case ValueKind.TEXTS, str():
             return [value] if key.is_multiple else value
-        case ValueKind.TEXTS if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        case ValueKind.TEXTS, list() if all(isinstance(item, str) for item in value):
             return value if key.is_multiple else ",".join(value)
-        case ValueKind.SWITCH if isinstance(value, bool):
+        case (ValueKind.INTEGER, int()) | (ValueKind.NUMBER, int() | float()) if not isinstance(value, bool):
             return value
-        case ValueKind.INTEGER if isinstance(value, int) and not isinstance(value, bool):
-            return value
-        case ValueKind.NUMBER if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return value
-        case ValueKind.TEXT | ValueKind.TEXTS | ValueKind.SWITCH | ValueKind.INTEGER | ValueKind.NUMBER:
-            raise UsageError(f"{name!r} in the configuration file {path!r} must be {key.kind.value}.")
-        case _:
-            assert_never(key.kind)
+    raise UsageError(f"{name!r} in the configuration file {path!r} must be {key.kind.value}.")
 
 
 def property_value(path: str, name: str, value: object) -> str:

@@ -140,9 +140,7 @@ class _Given:
         return ResolvedSchema(schema_id=SchemaId(schema_id), schema=self.schema)
 
     def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
-        from srfix.serde.resolve.resolved import ResolvedSchema
-
-        return ResolvedSchema(schema_id=_ANY, schema=self.schema)
+        return self.resolve(_ANY, topic=topic, role=role)
 
 
 class NoRegistry:

@@ -217,17 +217,8 @@ def _half(
 half_options = handing_over(
     "half",
     _half,
-    click.option(
-        "--format",
-        "format_",
-        **choice_of(Format, Format.AVRO),
-        help="The format of the bytes.",
-    ),
-    click.option(
-        "--role",
-        **choice_of(Role, Role.VALUE),
-        help="Whether the bytes are a key or a value.",
-    ),
+    click.option("--format", "format_", **choice_of(Format, Format.AVRO), help="The format of the bytes."),
+    click.option("--role", **choice_of(Role, Role.VALUE), help="Whether the bytes are a key or a value."),
     click.option("--columns", metavar='"NAME TYPE, …"', help="The columns, as ksqlDB declares or prints them."),
     wrapped_option,
     besides="columns_argument",

@@ -325,15 +325,11 @@ def _facts(store: StoreInShort, *, has_table: bool = False) -> Iterator[tuple[st
         yield "data", store.data
     if finding.repairable:
         overcome = [note.code for note in finding.notes if note.repairable]
-        is_refused = any(not note.repairable for note in finding.notes)
-        is_on_request = finding.code in ONLY_ON_REQUEST
         unplanned = (
-            "not possible now"
-            if is_refused
-            else f"only on request (--also {finding.code})"
-            if is_on_request
-            else "srfix plan says how"
+            f"only on request (--also {finding.code})" if finding.code in ONLY_ON_REQUEST else "srfix plan says how"
         )
+        if any(not note.repairable for note in finding.notes):
+            unplanned = "not possible now"
         how = counted(store.writes, "write") if store.writes else unplanned
         around = f"; the plan prevents that the registry refuses them ({', '.join(overcome)})" if overcome else ""
         yield "repair", how + around

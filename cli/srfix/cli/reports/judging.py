@@ -77,9 +77,7 @@ def judge(
     `beside` are findings that never make the command fail, `untold` those that srfix cannot decide: 2 instead of 1. See
     `compare` for `is_asked`. `is_partial` says that something was not looked at that could hide a finding."""
     failing, open_ = worst(findings), worst(untold)
-    bad_enough = {
-        finding_key: severity for finding_key, severity in failing.items() if severity.is_at_least(gate.fail_on)
-    }
+    bad_enough = {key: severity for key, severity in failing.items() if severity.is_at_least(gate.fail_on)}
     compared, lines, document = Compared(), list[str](), dict[str, Json]()
     baseline = None
     if gate.write_baseline is not None:
@@ -96,17 +94,12 @@ def judge(
         )
         document["baseline"] = to_builtins(beside_baseline)
     known_keys = frozenset(compared.known)
-    is_open = any(
-        severity.is_at_least(gate.fail_on) for finding_key, severity in open_.items() if finding_key not in known_keys
+    unseen = is_partial or any(
+        severity.is_at_least(gate.fail_on) for key, severity in open_.items() if key not in known_keys
     )
-    unseen = is_partial or is_open
     code = ExitCode.FINDINGS if bad_enough.keys() - known_keys else ExitCode.REFUSED if unseen else ExitCode.OK
     lines += _lines(compared, gate, is_partial=unseen)
-    below = {
-        finding_key: severity
-        for finding_key, severity in failing.items()
-        if finding_key not in known_keys and finding_key not in bad_enough
-    }
+    below = {key: severity for key, severity in failing.items() if key not in known_keys | bad_enough.keys()}
     return Judged(
         code=code,
         is_quiet=gate.quiet and code is ExitCode.OK,
@@ -120,13 +113,10 @@ def judge_diagnosis(diagnosis: Diagnosis, gate: Gate, selection: Selection) -> J
     """The same for a diagnosis, limited to the selected stores."""
     acknowledged = {ignored_finding.what for ignored_finding in diagnosis.ignored}
 
-    def is_asked(finding_key: FindingIdentity) -> bool:
-        is_selected = selection.application in (None, finding_key.application) and selection.store in (
-            None,
-            finding_key.store,
-        )
-        is_ignored = f"{finding_key.code} {finding_key.application}/{finding_key.store}" in acknowledged
-        return is_selected and bool(finding_key.store) and not is_ignored
+    def is_asked(key: FindingIdentity) -> bool:
+        is_selected = selection.application in (None, key.application) and selection.store in (None, key.store)
+        is_ignored = f"{key.code} {key.application}/{key.store}" in acknowledged
+        return is_selected and bool(key.store) and not is_ignored
 
     return judge(
         map(of_store, diagnosis.findings),
@@ -139,15 +129,13 @@ def judge_diagnosis(diagnosis: Diagnosis, gate: Gate, selection: Selection) -> J
 
 def of_store(finding: Finding | Foretold) -> tuple[FindingIdentity, Severity]:
     """The key by which a baseline knows a store's finding or prediction, and its severity."""
-    code = finding.code or ""
-    if finding.store:
-        finding_key = FindingIdentity(
-            code=code, application=finding.application, store=finding.store, role=finding.role
-        )
-    else:
-        finding_key = FindingIdentity(
-            code=code, application=finding.application, subject=finding.subject, role=finding.role
-        )
+    finding_key = FindingIdentity(
+        code=finding.code or "",
+        application=finding.application,
+        store=finding.store,
+        subject="" if finding.store else finding.subject,
+        role=finding.role,
+    )
     return finding_key, finding.severity
 
 

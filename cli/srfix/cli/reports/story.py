@@ -13,7 +13,7 @@ import click
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.output.interface import Block, FieldList, ItemList, OutputFormat, Paragraph, Report, Table
 from srfix.cli.output.speaking import say, write_report
-from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.broker.client import ClientBroker
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.cluster.cluster import Cluster
@@ -35,7 +35,7 @@ _KEY = "u1"
 class Story:
     """The incident on a broker and a registry that hold the damage, with a repair and its undo; told only once."""
 
-    broker: EmbeddedBroker
+    broker: ClientBroker
     registry: FixtureRegistry
     client: RegistryClient
     staged: damage.Staged

@@ -25,9 +25,7 @@ from srfix.serde.errors import UsageError
 from srfix.serde.subjects.names import Subject
 
 if TYPE_CHECKING:
-    from srfix.recovery.state.reading.rows import StateRow
-    from srfix.recovery.state.reading.store import StateStore
-    from srfix.recovery.stores.rows import DecodedRow
+    from srfix.recovery.stores.row_documents import DecodedRow
     from srfix.serde.schemas.models import Json
 
 
@@ -59,25 +57,18 @@ def get(
     from srfix.recovery.stores.rows import decoded_rows, keys_that_read_as, rows_of_key
 
     pairs = choice.one_store(directory)
-    application = pairs[0][0].application
+    application, stores = pairs[0][0].application, [store for _application, store in pairs]
     wanted = key_bytes(key)
     as_json = _json_of(key) if reading.key_format or reading.key_columns else None
     with reading.decoder(connection, application=application, store=pairs[0][1].name) as decoder:
 
-        def rows() -> Iterator[tuple[StateStore, StateRow]]:
-            for _application, store in pairs:
+        def decoded() -> Iterator[DecodedRow]:
+            for store in stores:
                 typed = () if as_json is None else keys_that_read_as(store, decoder, as_json)
                 for stored_key in dict.fromkeys((wanted, *typed)):
-                    for row in rows_of_key(store, stored_key):
-                        yield store, row
+                    yield from decoded_rows(store, rows_of_key(store, stored_key), decoder, topic=store.changelog)
 
-        decoded = (
-            decoded_row
-            for store, row in rows()
-            for decoded_row in decoded_rows(store, (row,), decoder, topic=store.changelog)
-        )
-        stores = [store for _application, store in pairs]
-        read, failed = write_rows(decoded, output, application=application, stores=stores, retention_ms=retention_ms)
+        read, failed = write_rows(decoded(), output, application=application, stores=stores, retention_ms=retention_ms)
     unread = not_read(pairs)
     unread.say()
     if not read:
