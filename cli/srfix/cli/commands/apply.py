@@ -101,21 +101,15 @@ def apply(
     again = () if journal_path is None else ("--journal", str(journal_path))
     journal_path = journal_path or default_journal_path(path)
     if not plan.actions:
-        write_report(
-            blocks.Report(
-                document=_document(plan, journal_path, [], (), ()), blocks=(blocks.Paragraph("The plan has no steps."),)
-            ),
-            output,
-        )
+        nothing = blocks.Paragraph("The plan has no steps.")
+        write_report(blocks.Report(document=_document(plan, journal_path, [], (), ()), blocks=(nothing,)), output)
         return ExitCode.OK
     if not (yes or _is_wanted(part, journal_path)):
         return ExitCode.INTERRUPTED
     for subject in shared_subjects(plan, part):
         say_aside(
-            (
-                f"{subject} also belongs to findings that --only leaves out. srfix carries out its steps "
-                "nevertheless, so they repair those findings, too."
-            ),
+            f"{subject} also belongs to findings that --only leaves out. srfix carries out its steps "
+            "nevertheless, so they repair those findings, too."
         )
     done: list[tuple[Action, str]] = []
     left: tuple[int, ...] = ()
@@ -136,9 +130,7 @@ def apply(
                     done.append((action, "found done"))
                     on_the_way.say(action, f"Step {action.step} was already done: {describe(action)}.")
                 case Reopened(missing=missing):
-                    gone = ", ".join(
-                        f"schema id {missing_id.schema_id} under {missing_id.subject}" for missing_id in missing
-                    )
+                    gone = ", ".join(f"schema id {each.schema_id} under {each.subject}" for each in missing)
                     say_on_the_way(
                         f"This plan was carried out before. Since then somebody has deleted for good: {gone}. srfix "
                         "registers it again."

@@ -6,7 +6,7 @@ import base64
 import json
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
@@ -24,10 +24,6 @@ from srfix.serde.interface import Value
 from srfix.serde.json_values import from_json
 from srfix.serde.schemas.models import Json, Schema
 from srfix.serde.wire import MAX_SCHEMA_ID, MIN_SCHEMA_ID, prefix_id_bytes
-
-if TYPE_CHECKING:
-    pass
-
 
 _TEXTS: Final = ("hex", "base64", "text")
 _SHOWN_CHARACTERS: Final = 200
@@ -97,11 +93,9 @@ def encode(
         raise UsageError("--schema and --schema-id exclude each other: give one of them.")
     if window_end is not None and window is None:
         raise UsageError("--window-end belongs to a session window; give its start too (--window).")
-    under = (
-        None
-        if given is None
-        else Schema(text=halves.schema_text(given, half.format), schema_type=half.format.schema_type or "AVRO")
-    )
+    under = None
+    if given is not None:
+        under = Schema(text=halves.schema_text(given, half.format), schema_type=half.format.schema_type or "AVRO")
     references: tuple[str, ...] = ()
     if schema_id is not None:
         with connection.registry_client() as registry:

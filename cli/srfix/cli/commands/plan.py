@@ -233,11 +233,7 @@ def _next(finding: Finding) -> str:
 
     if finding.source is not None:
         return finding.next
-    named = [
-        f"{candidate.application}/{candidate.store}={candidate.topic}"
-        for candidate in finding.considered
-        if candidate.topic is not None
-    ]
+    named = [f"{each.application}/{each.store}={each.topic}" for each in finding.considered if each.topic is not None]
     plans = [given_options().quoted("plan", "--source", source) for source in named[:MOST_SOURCES]]
     return f"Say which: {' or '.join(plans)}." if plans else finding.next
 

@@ -99,9 +99,7 @@ def rollback(
         blocks.append(Paragraph("This plan was already rolled back; this run wrote nothing."))
     elif events or stopped:
         blocks += _outcome_blocks(steps, is_whole=not stopped)
-        if not stopped and any(
-            isinstance(event, Undone) and isinstance(event.action, Register) for event in events.values()
-        ):
+        if not stopped and any(isinstance(e, Undone) and isinstance(e.action, Register) for e in events.values()):
             blocks.append(Paragraph(_NO_LONGER))
     else:
         blocks.append(Paragraph(_NOTHING_LEFT if carried_out else _NOTHING_DONE))
@@ -161,10 +159,10 @@ def _is_wanted(plan: Plan, *, begun: Collection[int]) -> bool:
     steps = [action for action in reversed(plan.actions) if action.step in begun]
     blocks: list[Block] = []
     for subject in dict.fromkeys(action.subject for action in steps):
-        lines = (
-            (f"undo step {action.step}, which was: {describe(action)}") for action in steps if action.subject == subject
+        lines = tuple(
+            f"undo step {each.step}, which was: {describe(each)}" for each in steps if each.subject == subject
         )
-        blocks += [Paragraph(subject), ItemList(tuple(lines))]
+        blocks += [Paragraph(subject), ItemList(lines)]
     which = "this step" if len(steps) == 1 else f"these {len(steps)} steps in reverse order" if steps else "the repair"
     unasked = "Pass --yes to undo the repair without being asked. Nothing was written."
     return confirm("srfix rollback", blocks, f"Undo {which} on {plan.registry}?", otherwise=unasked)

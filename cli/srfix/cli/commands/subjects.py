@@ -42,10 +42,8 @@ def subjects(application: str | None, connection: Connection, output: OutputForm
     document = SubjectsDocument.of(listing, srfix=version("srfix"), generated_at=now())
     looks = f"{len(listing.subjects)} of {counted(listing.looked_at, 'subject')} look internal"
     verdict = Verdict(text=looks, tone=Tone.UNSURE if listing.skipped else Tone.PLAIN)
-    write_report(
-        Report(document=document.to_json(), blocks=tuple(_blocks(listing, command_line, application)), verdict=verdict),
-        output,
-    )
+    blocks = tuple(_blocks(listing, command_line, application))
+    write_report(Report(document=document.to_json(), blocks=blocks, verdict=verdict), output)
     say_aside(*(f"Not looked at: {skipped.what}: {skipped.reason}" for skipped in listing.skipped))
     say_total(f"{looks}.", output)
     return ExitCode.OK

@@ -35,14 +35,8 @@ def render(report: blocks.Report, stream: TextIO) -> None:
         if isinstance(block, blocks.Folded):
             left -= len(text)
             if left < 0 and not block.is_open:
-                text = _written(
-                    [
-                        blocks.Paragraph(
-                            f"{block.title}: left out, because a ticket cannot hold more. See --output html."
-                        )
-                    ],
-                    names,
-                )
+                said = f"{block.title}: left out, because a ticket cannot hold more. See --output html."
+                text = _written([blocks.Paragraph(said)], names)
         shown.append(text)
     stream.write("\n\n".join(shown) + "\n")
 
@@ -73,22 +67,19 @@ def _lines(block: blocks.Block, names: re.Pattern[str] | None) -> Iterator[str]:
                 yield f"{f'{number}.' if is_numbered else '-'} {_with_code(bounded(item), names)}"
         case blocks.FieldList(pairs, title):
             if title is not None:
-                yield f"**{_text(bounded(title), names)}**"
-                yield ""
+                yield f"**{_text(bounded(title), names)}**\n"
             for name, value in pairs:
                 yield f"- **{_text(name, None)}**: {_text(bounded(value), names)}"
         case blocks.Commands(lines):
             yield _fenced("\n".join(lines))
         case blocks.Changes(title, lines):
-            yield f"**{_text(bounded(title), names)}**"
-            yield ""
+            yield f"**{_text(bounded(title), names)}**\n"
             # GitHub colours a line that begins with an exclamation mark, and none with a tilde.
             marked = (f"{'!' if mark == '~' else mark} {printable(text)}" for mark, text in lines)
             yield _fenced("\n".join(marked), "diff")
         case blocks.Table(columns, rows, title):
             if title is not None:
-                yield f"**{_text(title, names)}**"
-                yield ""
+                yield f"**{_text(title, names)}**\n"
             yield f"| {' | '.join(_cell(column, None) for column in columns)} |"
             yield f"|{'---|' * len(columns)}"
             for row in rows:
@@ -100,10 +91,8 @@ def _lines(block: blocks.Block, names: re.Pattern[str] | None) -> Iterator[str]:
         case blocks.Folded(title, inner, is_open):
             summary = html.escape(printable(title).replace("\n", " "), quote=False)
             # A blank line before and after the part that is Markdown again.
-            yield f"<details{' open' if is_open else ''}><summary>{summary}</summary>"
-            yield ""
-            yield _written(inner, names)
-            yield ""
+            yield f"<details{' open' if is_open else ''}><summary>{summary}</summary>\n"
+            yield f"{_written(inner, names)}\n"
             yield "</details>"
         case _:
             assert_never(block)

@@ -72,18 +72,14 @@ def _keys(finding: Finding) -> str:
 def finding_in_detail(finding: Finding, facts: Sequence[StoreFacts] = ()) -> Iterator[blocks.Block]:
     """The full text about one finding and its repair; with its picture if the caller gives the facts."""
     source = "not decided" if finding.source is None else f"{finding.source.topic} (subject {finding.source.subject})"
-    registered = enumerated(finding.registered_ids) or "nothing"
+    registered, splits = enumerated(finding.registered_ids) or "nothing", ", ".join(finding.other_splits)
     yield blocks.Paragraph(finding.explanation)
     yield blocks.FieldList(
         (
             ("subject", finding.subject),
             ("schema ids there", registered),
             *((("restores from", source),) if BY_CODE[finding.code].find_of_application is None else ()),
-            *(
-                (("name also fits", f"{splits} (application/store)"),)
-                if (splits := ", ".join(finding.other_splits))
-                else ()
-            ),
+            *((("name also fits", f"{splits} (application/store)"),) if splits else ()),
         )
     )
     if facts:

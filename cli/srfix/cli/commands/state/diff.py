@@ -85,11 +85,8 @@ def diff(
         else:
             done = [to_compare.part(cluster, store) for store in stores]
     partitions = {store.partition for store in stores}
-    apart = (
-        []
-        if None in partitions or choice.task is not None
-        else [partition for partition in to_compare.ranges if partition not in partitions]
-    )
+    is_whole = None in partitions or choice.task is not None
+    apart = [partition for partition in to_compare.ranges if not (is_whole or partition in partitions)]
     unseen = [f"partition {partition} of {name}: its task is not in {directory}" for partition in apart]
     unseen += [line for group in (choosing.shut_places(application), choosing.shut_stores(stores)) for line in group]
     if application.is_in_use:

@@ -69,10 +69,8 @@ def estimate(
                 unseen.append(f"{where}: the cluster has no such partition of {topic}")
             else:
                 partitions = range(count) if store.partition is None else (store.partition,)
-                restore_estimate = estimate_restore(
-                    cluster, application, store.task, store.directory, topic, partitions=partitions, rate=rate
-                )
-                estimates.append(restore_estimate)
+                place = application, store.task, store.directory, topic
+                estimates.append(estimate_restore(cluster, *place, partitions=partitions, rate=rate))
     document = StateEstimate(
         srfix=version("srfix"),
         generated_at=now(),
@@ -92,25 +90,23 @@ def _blocks(estimates: Sequence[EstimatedStore]) -> Iterator[Block]:
     yield table_of(
         estimates,
         {
-            "task": lambda store_estimate: store_estimate.task,
-            "store": lambda store_estimate: store_estimate.store,
-            "topic": lambda store_estimate: store_estimate.topic,
-            "records": lambda store_estimate: f"{store_estimate.records:,}",
+            "task": lambda row: row.task,
+            "store": lambda row: row.store,
+            "topic": lambda row: row.topic,
+            "records": lambda row: f"{row.records:,}",
             "left": _left,
-            "bytes": lambda store_estimate: None if store_estimate.bytes_ is None else f"{store_estimate.bytes_:,}",
-            "seconds": lambda store_estimate: (
-                None if store_estimate.seconds is None else f"{store_estimate.seconds:,.1f}"
-            ),
-            "memory": lambda store_estimate: f"{store_estimate.memory_bytes // (1024 * 1024):,} MiB",
-            "standby spares it": lambda store_estimate: "yes" if store_estimate.would_a_standby_spare_it else "no",
+            "bytes": lambda row: None if row.bytes_ is None else f"{row.bytes_:,}",
+            "seconds": lambda row: None if row.seconds is None else f"{row.seconds:,.1f}",
+            "memory": lambda row: f"{row.memory_bytes // (1024 * 1024):,} MiB",
+            "standby spares it": lambda row: "yes" if row.would_a_standby_spare_it else "no",
         },
     )
-    if any(store_estimate.records_left_at_least != store_estimate.records_left for store_estimate in estimates):
+    if any(row.records_left_at_least != row.records_left for row in estimates):
         yield Paragraph(
             "A checkpoint names the last record in a store (Kafka Streams 2.6 and later) or the next one (up to "
             "2.5). DIR does not show which. So one record of each partition may or may not be left to restore."
         )
-    if any(store_estimate.is_source and store_estimate.would_a_standby_spare_it for store_estimate in estimates):
+    if any(row.is_source and row.would_a_standby_spare_it for row in estimates):
         yield Paragraph(
             "A standby saves the time of a restore. But if a store restores from a source topic, its standby holds "
             "the source's bytes, too. A reader that asks another subject cannot read them there either."

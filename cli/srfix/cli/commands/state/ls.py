@@ -55,11 +55,7 @@ def ls(directory: str, quiet: bool, output: OutputFormat) -> ExitCode:
         not_looked_at=[PlaceNotLookedAt.of(folder) for folder in shut],
     )
     problems = [*shut, *(problem for application in applications for problem in application.problems)]
-    unread = [
-        (application, line, form)
-        for application in applications
-        for line, form in unreadable_stores(application, forms)
-    ]
+    unread = [(each, line, form) for each in applications for line, form in unreadable_stores(each, forms)]
     damaged = [(application, form) for application, _line, form in unread if not _is_unseen(application, form)]
     is_shut = any(form.is_shut for _application, _line, form in unread)
     code = ExitCode.FINDINGS if damaged else ExitCode.REFUSED if problems or is_shut else ExitCode.OK
@@ -70,10 +66,7 @@ def ls(directory: str, quiet: bool, output: OutputFormat) -> ExitCode:
     report = Report(document=document.to_json(), blocks=tuple(_blocks(applications, forms)), verdict=verdict)
     lines = (
         *(f"Not looked at: {problem.path}: {problem.reason}" for problem in problems),
-        *(
-            f"{'Not looked at' if _is_unseen(application, form) else 'Damaged'}: {line}"
-            for application, line, form in unread
-        ),
+        *(f"{'Not looked at' if _is_unseen(each, form) else 'Damaged'}: {line}" for each, line, form in unread),
         f"{whole}.",
     )
     return conclude(report, output, quiet=quiet, code=code, lines=lines)

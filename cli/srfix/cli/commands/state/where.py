@@ -78,11 +78,9 @@ class KeyLook:
             self.hosts += hosts
             if not hosts:
                 query = ksqldb_query(self.application.application)
-                why = (
-                    f" for query {query.query_id}"
-                    if query is not None
-                    else ", because the application is not a query of ksqlDB"
-                )
+                why = ", because the application is not a query of ksqlDB"
+                if query is not None:
+                    why = f" for query {query.query_id}"
                 self.not_looked_at.append(f"the hosts of task {name}, from ksqlDB: {client.url} names no hosts{why}")
         if cluster is None and not ksqldb.ksqldb:
             self.not_looked_at.append(

@@ -191,9 +191,8 @@ def show_written(
     written = convert(head | places | cast("dict[str, Json]", report), StateWritten)
     whole = f"{target} is complete: {counted(len(written.stores), 'store')}"
     verdict = blocks.Verdict(text=whole, tone=blocks.Tone.GOOD)
-    write_report(
-        blocks.Report(document=written.to_json(), blocks=tuple(_blocks(target, written)), verdict=verdict), output
-    )
+    shown = tuple(_blocks(target, written))
+    write_report(blocks.Report(document=written.to_json(), blocks=shown, verdict=verdict), output)
     say_aside(f"{whole}. Put it in the place of the application's folder in state.dir, then start the application.")
 
 

@@ -46,24 +46,21 @@ def render(report: Report, stream: TextIO) -> None:
     generated_at = next((value for value in times if isinstance(value, str) and value), None) or now()
     where = _where(report)
     page = _environment().get_template("page.html.jinja")
-    text = (
-        page.render(
-            css=Markup(css),  # noqa: S704  (our own file)
-            policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
-            title=": ".join([f"srfix {_kind(report.document)}", *(value for _name, value in where[:2])]),
-            kind=_kind(report.document),
-            where=where,
-            generated_at=generated_at,
-            generated_at_in_words=_in_words(generated_at),
-            version=version("srfix"),
-            verdict=verdict,
-            to_run=to_run,
-            parts=parts,
-            names=names_of(report.document),
-        )
-        + "\n"
+    text = page.render(
+        css=Markup(css),  # noqa: S704  (our own file)
+        policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
+        title=": ".join([f"srfix {_kind(report.document)}", *(value for _name, value in where[:2])]),
+        kind=_kind(report.document),
+        where=where,
+        generated_at=generated_at,
+        generated_at_in_words=_in_words(generated_at),
+        version=version("srfix"),
+        verdict=verdict,
+        to_run=to_run,
+        parts=parts,
+        names=names_of(report.document),
     )
-    stream.write(text.encode("ascii", "xmlcharrefreplace").decode("ascii"))
+    stream.write(f"{text}\n".encode("ascii", "xmlcharrefreplace").decode("ascii"))
 
 
 @cache
