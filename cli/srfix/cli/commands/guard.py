@@ -176,8 +176,7 @@ def _version(text: str | None, option: str) -> StreamsVersion | None:
 
 
 def _new_schema(subject: str | None, path: str | None) -> NewSchema | None:
-    from srfix.recovery.guard.models import NewSchema, topic_of
-    from srfix.recovery.guard.schema_file import parse_schema
+    from srfix.recovery.guard.models import NewSchema, parse_schema, topic_of
 
     if subject is None and path is None:
         return None

@@ -27,7 +27,7 @@ from srfix.serde.errors import UsageError
 from srfix.serde.properties.kafka_client import Isolation
 
 if TYPE_CHECKING:
-    from srfix.recovery.diagnosis.diagnose import Examination
+    from srfix.recovery.diagnosis.examination import Examination
     from srfix.recovery.repair.plan_file import Plan
     from srfix.recovery.topic_check.examine import TopicCheck
 

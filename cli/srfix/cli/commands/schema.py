@@ -23,7 +23,7 @@ from srfix.serde.formats.table import Format, format_of, schema_module_of
 from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
-    from srfix.recovery.inspect.standing import Acceptance, Standing
+    from srfix.recovery.inspect.standing import Standing, SubjectAcceptance
     from srfix.serde.connect.columns import Inferred
     from srfix.serde.registry.client import RegistryClient
     from srfix.serde.schemas.models import Json, Schema
@@ -155,7 +155,7 @@ def _document(
 
 
 def _blocks(
-    inferred: Inferred, text: str, standing: Standing | None, acceptance: Acceptance | None
+    inferred: Inferred, text: str, standing: Standing | None, acceptance: SubjectAcceptance | None
 ) -> Iterator[blocks.Block]:
     # The schema is shown as a command, so that it can be copied: it stays on one line on any terminal, and Markdown
     # does not escape it.
@@ -181,4 +181,4 @@ def _blocks(
             yield blocks.Paragraph(f"It is registered under {where} of this registry.")
     if acceptance is not None:
         yield from blocks.titled_list("Why it is refused", acceptance.reasons)
-        yield blocks.FieldList((("compatibility", acceptance.level), ("mode", acceptance.mode or "none")))
+        yield blocks.FieldList((("compatibility", acceptance.level or "none"), ("mode", acceptance.mode or "none")))

@@ -115,7 +115,7 @@ def read_config(
     path: str, *, command: str, commands: Collection[str], keys_of: Callable[[str], Mapping[str, TableKey]]
 ) -> ConfigFile:
     """Reads the file for one command. Of the tables of other commands in the file it checks only the keys."""
-    from srfix.serde.properties.kafka import together
+    from srfix.serde.properties.kafka_client import together
 
     try:
         text = read_file(path, most_bytes=bounds.MOST_SETTINGS_BYTES).decode("utf-8")

@@ -8,8 +8,7 @@ from typing import Final
 from srfix.cli.output.interface import Block, FieldList, Heading, Paragraph, Table, Tone, table_of, titled_list
 from srfix.cli.reports.diagnosis_words import skipped_lines, tone_of
 from srfix.recovery.census.interface import PartitionCensus
-from srfix.recovery.facts.lives import Standing
-from srfix.recovery.facts.topics import AskedId, RoleAnswer, Strategy, TopicAnswers, TopicReader, Trouble
+from srfix.recovery.facts.topics import AskedId, RoleAnswer, Standing, Strategy, TopicAnswers, TopicReader, Trouble
 from srfix.recovery.ids_in_words import counted, listed
 from srfix.recovery.topic_check.examine import TopicCheck
 from srfix.serde.subjects.names import Role

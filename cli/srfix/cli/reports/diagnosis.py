@@ -11,7 +11,7 @@ from srfix.cli.reports.pictures import picture_of
 from srfix.cli.session import ClusterSession
 from srfix.recovery.checks.table import BY_CODE
 from srfix.recovery.commands import CommandLine
-from srfix.recovery.diagnosis.diagnose import Examination
+from srfix.recovery.diagnosis.examination import Examination
 from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.findings import Considered, Diagnosis, Evidence, Finding, Severity
 from srfix.recovery.ids_in_words import counted, enumerated
@@ -259,7 +259,7 @@ def _with_details(finding: Finding, facts: Sequence[StoreFacts] | None) -> Itera
 def _of_one_kind(
     code: str, severity: str, stores: Sequence[StoreInShort], facts: Sequence[StoreFacts] | None
 ) -> Iterator[blocks.Block]:
-    entry, tone = BY_CODE[code].entry, words.tone_of(stores[0].finding.severity)
+    entry, tone = BY_CODE[code], words.tone_of(stores[0].finding.severity)
     if len(stores) == 1:
         yield blocks.Heading(words.title(stores[0].finding), tone=tone)
         yield blocks.FieldList((("what", _explained(entry.title)), *_facts(stores[0], has_table=True)))
@@ -347,7 +347,7 @@ def _notes(notes: Sequence[Finding]) -> Iterator[str]:
         if BY_CODE[code].is_of_repair:
             yield from (f"Note {code}: {note.explanation} {note.next}" for note in code_notes)
         else:
-            entry = BY_CODE[code].entry
+            entry = BY_CODE[code]
             harmless = ", breaks nothing now" if entry.severity == Severity.BROKEN.value else ""
             yield f"Note {code}{harmless}: {entry.title} ({words.some(list(dict.fromkeys(map(_whose, code_notes))))})"
 
