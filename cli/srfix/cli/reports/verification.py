@@ -26,8 +26,8 @@ from srfix.recovery.plans.journal_file import default_journal_path
 from srfix.recovery.plans.sign_off import require_digest
 from srfix.recovery.repair.plan_file import Plan
 from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem, tally
+from srfix.recovery.topic_plan.expiring import kept_records_path
 from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS, TopicState
-from srfix.recovery.topic_plan.kept_records import kept_records_path
 from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS, TopicPlan
 from srfix.recovery.topic_plan.verifying import Applied, TopicCheck, TopicOutcome, verify_topic_plan
 from srfix.serde.errors import UsageError

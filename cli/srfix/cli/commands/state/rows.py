@@ -25,7 +25,7 @@ from srfix.serde.errors import UsageError
 from srfix.serde.subjects.names import Subject
 
 if TYPE_CHECKING:
-    from srfix.recovery.stores.row_documents import DecodedRow
+    from srfix.recovery.stores.rows import DecodedRow
     from srfix.serde.schemas.models import Json
 
 

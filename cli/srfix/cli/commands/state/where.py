@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from srfix.recovery.cluster.cluster import Cluster
     from srfix.recovery.state.directory import ApplicationState
     from srfix.recovery.state.reading.store import StateStore
-    from srfix.recovery.stores.placing import KeyHost
-    from srfix.recovery.stores.whereabouts import NewestRecord, RowRead, Whereabouts
+    from srfix.recovery.stores.whereabouts import KeyHost, NewestRecord, RowRead, Whereabouts
 
 
 @dataclass(slots=True, kw_only=True)
@@ -49,7 +48,7 @@ class KeyLook:
     not_looked_at: list[str] = field(default_factory=list)
 
     def find_hosts(self, cluster: Cluster | None, group: str, ksqldb: KsqldbServers) -> None:
-        from srfix.recovery.stores.placing import hosts_by_group, hosts_by_ksqldb, task_of
+        from srfix.recovery.stores.whereabouts import hosts_by_group, hosts_by_ksqldb, task_of
 
         name, partition = task_of(self.store.task, self.location.partition), self.location.partition
         if cluster is not None:
@@ -132,7 +131,7 @@ class KeyLook:
 
     def fate(self, host: KeyHost) -> str:
         """Whether a host would fail to read the key: judged by the topic's record, which a restore would put there."""
-        from srfix.recovery.stores.placing import HostRole
+        from srfix.recovery.stores.whereabouts import HostRole
 
         of_topic = [read for read in self.reads if read.is_in_topic]
         if not of_topic:

@@ -96,7 +96,7 @@ class ValuesAnew:
     ) -> Reserialiser:
         """The object that rewrites values. `source` is their topic, if srfix knows it."""
         from srfix.cli.options.decoding import PolicyChoice
-        from srfix.recovery.stores.rebuild.reserialise import Reserialiser
+        from srfix.recovery.stores.rebuild.change import Reserialiser
         from srfix.serde.resolve.policies import ById
 
         assert self.subject is not None
