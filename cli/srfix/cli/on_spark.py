@@ -67,7 +67,7 @@ class SessionOfCommand:
         return self._started
 
     def watched(self) -> AbstractContextManager[None]:
-        from srfix.serde.spark.watching import watch_jobs
+        from srfix.serde.spark.session import watch_jobs
 
         return watch_jobs(self.session(), lambda progress: self.say(f"Spark: {progress}."), every_s=_SAY_EVERY_S)
 
