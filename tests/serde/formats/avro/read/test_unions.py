@@ -27,8 +27,7 @@ from unittest.mock import patch
 
 import pytest
 
-from srfix.serde.arrow.decode import to_arrow
-from srfix.serde.arrow.decode import ValueWise
+from srfix.serde.arrow.decode import ValueWise, to_arrow
 from srfix.serde.casing import CaseRule
 from srfix.serde.deserializer import AvroDeserializer
 from srfix.serde.errors import IncompatibleTypeError
