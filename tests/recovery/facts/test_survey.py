@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import cast
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import Cluster, Survey
-from srfix.serde import RegistryClient, RetryPolicy, Subject
+from srfix.serde import RegistryClient, RetryPolicy, Subject, Topic
+from srfix.serde.properties.kafka_client import Isolation
 from tests.recovery.staging import W1, W2
 
 MANY = 120
@@ -84,3 +86,19 @@ def test_a_registry_is_typed_in_every_form_that_is_taken() -> None:
     survey = Survey(cast("Cluster", None), "http://registry:8081")
     assert isinstance(survey.registry, RegistryClient)
     survey.registry.close()
+
+
+def test_a_new_survey_asks_the_same_question() -> None:
+    """`srfix watch` makes one for each look: it had forgotten `--isolation` and `--gone`."""
+    survey = Survey(
+        cast("Cluster", None),
+        "http://registry:8081",
+        sources={"store": Topic("users")},
+        isolation=Isolation.READ_COMMITTED,
+        gone=frozenset({"shop"}),
+    )
+    survey.once(("topics",), dict)
+    anew = survey.anew()
+    for part in (part for part in fields(Survey) if not part.name.startswith("_")):
+        assert getattr(anew, part.name) is getattr(survey, part.name), part.name
+    assert anew.once(("topics",), lambda: "asked") == "asked"

@@ -138,7 +138,6 @@ def watch(
     from srfix.cli.metrics.standing import Standing
     from srfix.cli.reports.watch import document, in_words, is_news
     from srfix.cli.session import open_session
-    from srfix.recovery.facts.survey import Survey
     from srfix.recovery.watch.events import LookEnded
     from srfix.recovery.watch.watcher import Pace, Watcher
 
@@ -157,9 +156,7 @@ def watch(
             watcher = Watcher(
                 cluster=survey.cluster,
                 registry=registry,
-                new_survey=lambda: Survey(
-                    cluster=survey.cluster, registry=registry, sources=survey.sources, supplied=survey.supplied
-                ),
+                new_survey=survey.anew,
                 examine=lambda fresh: session.examine_anew(fresh, on_progress=standing.goes_on),
                 pace=Pace(interval_s=interval, full_interval_s=full_interval, once=once),
                 writer=_writer(allow, ending),
