@@ -11,7 +11,7 @@ so that the answer is the same as in Java:
 - names may be in any script (Java's `Schema.validateName`); Python accepts only ASCII;
 - an `error` is a record; Python gives up on it.
 
-Both compare named types by their name without the namespace.
+Both libraries compare named types by their name without the namespace.
 
 The checker gives the library's result, but in a limited time. The library compares each branch of a union with each
 branch of the other union, and copies its whole result at each step. This checker compares a named branch only with
@@ -276,8 +276,9 @@ def incompatibilities(
     `existing` holds the texts of the subject's live versions, oldest first. Levels without `_TRANSITIVE` look only at
     the last one. Reasons are short sentences: the latest first, sorted within one direction.
 
-    `schema_type` is AVRO or PROTOBUF. A Protobuf schema may refer to other schemas: give the texts (see
-    `reference_texts`) for `new`, and for each of `existing` (no value means an empty tuple for each).
+    `schema_type` is AVRO or PROTOBUF. A Protobuf schema may refer to other schemas. `new_references` has the texts of
+    the schemas to which `new` refers (see `reference_texts`). `existing_references` has a tuple of such texts for each
+    schema of `existing`; leave it out if none of them refers to others.
 
     :raises SchemaError: if a compared text is not a schema of its type. `new` is always checked, even at NONE.
     :raises UsageError: if `level` is not a name of `CompatibilityLevel`, or the libraries for Protobuf are missing.

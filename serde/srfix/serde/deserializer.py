@@ -125,7 +125,8 @@ class ProtobufDeserializer(FramedDeserializer):
 class SchemaDeserializer(FramedDeserializer):
     """Reads payloads in the registry's framing by the serde of their schema's type: Avro, JSON Schema or Protobuf.
 
-    For topics that hold several formats, or whose format you do not know. Thread-safe; picklable if its resolver is.
+    Use it for topics that hold several formats, or whose format you do not know. Thread-safe; picklable if its resolver
+    is.
 
     >>> from srfix.serde import AvroSerializer, ById, JsonSchemaSerializer, SerdeContext
     >>> mixed, deserialize = SerdeContext("mixed"), SchemaDeserializer(ById(registry))

@@ -17,7 +17,7 @@ must give the same result as the row-wise reader or writer, for each row:
   this affects no other row. If a column's Arrow type cannot hold a value, the row is also bad (`OVERFLOW`);
 - a null payload if `tombstones` says so, whatever the row holds, or if a key is null. Any other null row is a bad row;
 - it trusts no length in a body and no offset in an array, checks limits before it allocates memory, limits its work by
-  the content's own size (a slice costs not that of the whole array), and notices surplus bytes;
+  the content's own size (a slice costs less than its whole array), and notices surplus bytes;
 - it keeps no reference to its input: the result owns its memory.
 """
 

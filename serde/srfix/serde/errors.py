@@ -100,7 +100,7 @@ class WireError(SrfixError, ValueError, reason=Reason.BAD_FRAMING):
 
 
 class PayloadTooShortError(WireError, reason=Reason.TOO_SHORT):
-    """Fewer bytes than the framing that the first byte announces."""
+    """The payload is shorter than the framing that its first byte announces."""
 
 
 class UnknownMagicByteError(WireError, reason=Reason.BAD_MAGIC):
@@ -144,7 +144,7 @@ class DecodeError(SrfixError, ValueError, reason=Reason.DECODE_FAILED):
 
 
 class TruncatedBodyError(DecodeError, reason=Reason.TRUNCATED):
-    """The body ends before its schema does."""
+    """The body ends too early: bytes are missing at its end."""
 
 
 class TrailingBytesError(DecodeError, reason=Reason.TRAILING_BYTES):
@@ -181,8 +181,8 @@ class IncompatibleTypeError(DecodeError, reason=Reason.TYPE_MISMATCH):
 
 
 class TimeUnitError(IncompatibleTypeError):
-    """The writer's numbers are not the kind of days, times of day or instants that the column holds. `writer_type` also
-    names the writer's unit."""
+    """The writer's numbers are not declared as what the column holds: days, times of day, instants or local times.
+    `writer_type` also names the writer's unit."""
 
 
 class CoercionError(DecodeError, reason=Reason.BAD_VALUE):
@@ -245,7 +245,7 @@ class SecretError(SrfixError):
 
 
 class RegistryError(SrfixError):
-    """The schema registry could not be asked, or refused. The subclasses are in `srfix.serde.schemas.errors`."""
+    """The schema registry could not be asked, or refused a request. Subclasses are in `srfix.serde.schemas.errors`."""
 
 
 class ClusterError(SrfixError):
@@ -264,7 +264,7 @@ class SparkError(SrfixError):
 
 
 class BadRowError(SparkError):
-    """A row that could not be read or written, in a job that fails for it."""
+    """A row that could not be read or written, and therefore made the job fail."""
 
     topic: str | None
     """The topic; None if the frame does not name it."""

@@ -13,8 +13,8 @@
 | `WindowedSerializer(serializer, kind)` | a windowed key: a key of any of these serializers, and its window |
 
 The serializers with a registry also write under exactly a given schema (`for_schema`), or under a schema in the
-registry (`schema_id`, `version`). With the latter, they register nothing, names must match exactly, and the schema's
-defaults are filled in.
+registry (`schema_id`, `version`). Under a schema in the registry, they register nothing, names must match exactly, and
+missing fields get the schema's defaults.
 
 Columns that are marked as KEY belong to keys, the others to values (`ctx.field` decides). If none is marked, all
 columns belong to both. `wrap` says whether a single column is wrapped in a record; None is ksqlDB's default, in which a
@@ -203,8 +203,8 @@ class ProtobufSerializer(FramedSerializer):
 
     `ProtobufSerializer(registry, columns)` writes under the columns' internal schema, as ksqlDB does. `for_schema` writes
     dicts of fields under exactly a given schema. `schema_id` and `version` write under an existing schema: its first
-    message, or the one that `full_name` names. A key's single column also stands in a message. It needs the extra
-    `protobuf`. Registration, threads and pickling are the same as for `AvroSerializer`.
+    message, or the one that `full_name` names. A key of one column is written as a message with one field,
+    too. It needs the extra `protobuf`. Registration, threads and pickling are the same as for `AvroSerializer`.
 
     >>> from srfix.serde import SerdeContext, parse_columns
     >>> serialize = ProtobufSerializer(registry, parse_columns("ID BIGINT, NAME STRING"))

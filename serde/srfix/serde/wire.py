@@ -116,7 +116,7 @@ def _header(headers: Headers, role: Role) -> bytes | None:
         size = "null" if header_value is None else f"{len(header_value)} bytes"
         raise MalformedHeaderError(
             f"The record header {name} holds {size}; it must hold the byte 01 and a 16-byte schema GUID. "
-            "The producer's header schema-id serializer did not write it."
+            "Something other than Confluent's HeaderSchemaIdSerializer wrote this header."
         )
     return header_value
 

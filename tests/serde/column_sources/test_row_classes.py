@@ -111,11 +111,11 @@ class TestColumnsFromDataclass:
             (of(Annotated[decimal.Decimal, STRING]), r"->a is a decimal\.Decimal without precision"),
             (
                 of(Annotated[int, STRING]),
-                r"^The field ->a is int, but gives the column type STRING\. It can be BIGINT or INTEGER\.$",
+                r"^The field ->a is int, but gives the column type STRING\. Use BIGINT or INTEGER\.$",
             ),
             (
                 of(Annotated[bool, INTEGER]),
-                r"^The field ->a is bool, but gives the column type INTEGER\. It can be BOOLEAN\.$",
+                r"^The field ->a is bool, but gives the column type INTEGER\. Use BOOLEAN\.$",
             ),
             (of(Annotated[list[int], Array(INTEGER)]), r"->a gives a column type for list\[int\]"),
             (of(Annotated[int, INTEGER, BIGINT]), r"->a gives more than one column type or namespace"),

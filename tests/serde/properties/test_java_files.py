@@ -73,7 +73,7 @@ class TestSyntax:
         assert found.in_utf_8 == ("sasl.password",)
         assert found.kafka["sasl.password"] == "topsecret\xc3\xa4"
         line = found.encoding_line() or ""
-        assert line.startswith(f"{path}: srfix read these as ISO 8859-1")
+        assert line.startswith(f"{path}: srfix read these properties as ISO 8859-1")
         assert "look like UTF-8: sasl.password." in line
         path.write_bytes(b"bootstrap.servers=h:1\nsasl.password=\xe4\n")
         assert read_client_file(str(path)).encoding_line() is None
@@ -103,7 +103,7 @@ class TestSyntax:
         [
             ("a=1\\\n2\n\ntopsecret", "^Line 4 of the properties file '.*' is not key=value"),
             ('"topsecret"=1', "^Line 1 of"),
-            (r"a=\utopsecret", r"^The properties file '.*' holds a \\u that four hexadecimal digits do not follow\.$"),
+            (r"a=\utopsecret", r"^The properties file '.*' has a \\u without four hexadecimal digits after it\.$"),
             ("\xfe\xed\xfe\xed\0\0\0\2", "is not text"),
             ("a=\\\n" * 1_002, "^Line 1001 .* more than 1,000 lines"),  # read in quadratic time: minutes for 600 KiB
             ("a=b\\\n" + "x" * 70_000 + "\\\n", "^Line 2 .* 65,536 characters"),
@@ -138,7 +138,7 @@ class TestJaas:
         [
             ("", "has no login modules"),
             (f'{PLAIN} required password="topsecret"', "does not end in a semicolon"),
-            (f"{PLAIN} required password=1topsecret;", "The option 1 of the login module"),
+            (f"{PLAIN} required password=1topsecret;", "Option 1 of the login module"),
             (f'{PLAIN} password="topsecret";', "must begin with a login module and one of required"),
             (f'{PLAIN} required; {PLAIN} required password="topsecret";', "has 2 login modules"),
             (f'{PLAIN} required username="u";', "has no option password"),

@@ -269,5 +269,5 @@ class TestApartFromTopicSubject:
         "strategy", [TopicSubject(), FixedSubject(value="orders-value"), FixedSubject(value=":.:orders-value")]
     )
     def test_the_topics_own_is_refused(self, strategy: SubjectStrategy) -> None:
-        with pytest.raises(UsageError, match="orders-value' is the own subject of topic"):
+        with pytest.raises(UsageError, match="orders-value' is the subject of topic 'orders' itself"):
             ApartFromTopicSubject(strategy)("orders", Role.VALUE)

@@ -14,7 +14,7 @@
 | `ENCODE_FAILED` | `EncodeError` |
 | `NO_PLAN` | none: on Spark, in a read of several topics, a row of a topic without a plan |
 
-Every other error says nothing about the row, above all if a registry cannot be asked. Such an error is always raised.
+An error of any other kind says nothing about the row: for example, the registry did not answer. It is always raised.
 
     >>> from srfix.serde import AvroDeserializer, AvroSerializer, ById, SerdeContext, parse_columns
     >>> columns, users = parse_columns("ID BIGINT, NAME STRING"), SerdeContext("users")
@@ -89,7 +89,8 @@ def deserialize_many(
     :raises UsageError: if the number of contexts is neither 1 nor that of the payloads; if `on_error` is an unknown
         word; if `payloads` is a single payload, or a malformed Arrow array.
     :raises RegistryError: if the registry could not be asked, whatever `on_error` says.
-    :raises SrfixError: any error of the deserializer, with the row's position (`.position`), unless in quarantine.
+    :raises SrfixError: any error of the deserializer, with the row's position (`.position`), unless
+        `on_error` is `"quarantine"`.
 
     >>> from srfix.serde import JsonDeserializer, SerdeContext
     >>> payloads = [b'{"a": 1}', None, b'{"a": ']

@@ -3,7 +3,7 @@
 | seen | column |
 |---|---|
 | true, false | BOOLEAN |
-| whole numbers within 64 bits | BIGINT; INTEGER if asked and all fit 32 bits |
+| whole numbers within 64 bits | BIGINT; INTEGER with `integers="smallest"`, if all fit 32 bits |
 | other numbers, or both | DOUBLE, if no whole number loses a digit |
 | texts | STRING |
 | arrays, objects | ARRAY of the items' type, STRUCT of the fields of all samples; never MAP |
@@ -71,7 +71,7 @@ def infer_json(
     integers: IntegerRule = "bigint",
     conflicts: ConflictRule = "refuse",
 ) -> Inferred:
-    """The columns that all samples fit, in the order of their first appearance, and the fields whose type none shows."""
+    """The columns that all samples fit, as they first appear, and the fields whose type no sample shows."""
     root = _Summary()
     for number, sample in enumerate(samples, start=1):
         document = _loaded(sample, number)

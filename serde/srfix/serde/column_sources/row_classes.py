@@ -12,7 +12,8 @@ Annotations add what a hint alone cannot say: `Annotated[int, INTEGER]`, `Annota
 `Annotated[int, Namespace.KEY]`, or `field(metadata={"column_type": INTEGER, "namespace": Namespace.KEY})`. For rows as
 instances, only the hint counts.
 
-There, the column with a field's name feeds the field, under the case rule (`EXACT`: exactly; otherwise ignoring case).
+A field of an instance is fed by the column with its name, under the case rule (`EXACT`: exactly; otherwise ignoring
+case).
 When the serde is made, srfix refuses a column without a field, a field with neither a column nor a default, and a hint
 that does not fit its column. Every column may be null: if a field's hint is not `X | None`, a null is an error of that
 row.
@@ -201,7 +202,7 @@ def _chosen(allowed: tuple[ScalarType, ...], declared: object, hint: object, pat
             return type_
     said_text = print_type(declared) if _is_column_type(declared) else repr(declared)
     raise ColumnError(
-        f"The field {path} is {_hint_text(hint)}, but gives the column type {said_text}. It can be "
+        f"The field {path} is {_hint_text(hint)}, but gives the column type {said_text}. Use "
         f"{' or '.join(t.value for t in allowed)}."
     )
 
@@ -303,7 +304,7 @@ def _value(hint: object, type_: ColumnType, rule: _Rule, path: str, field: str) 
     def build_not_null(value: object) -> object:
         if value is None:
             raise DecodeError(
-                f"The column {path} is null, and the hint of {field} does not allow None. Declare it "
+                f"The column {path} is null, and the hint of {field} does not allow None. Declare the field "
                 f"{_hint_text(plain)} | None: every column may be null.",
                 path=path,
             )

@@ -91,7 +91,8 @@ class _Twin(Generic[_S]):
     _of: ClassVar[Callable[..., Any]]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Takes the arguments of the class without Async. Wrong arguments raise an error now, or when this is awaited.
+        """Takes the arguments of the class whose name lacks Async. Wrong arguments raise an error now, or when this is
+        awaited.
 
         :raises UsageError: if an argument makes no sense.
         """

@@ -220,7 +220,7 @@ _TIME_TYPES: Final = ("date", "time-", "timestamp-", "local-timestamp-")
 
 def _unreadable(error: Exception) -> DecodeError:
     return DecodeError(
-        "The body is well-formed, but cannot be read as the reader's schema has it "
+        "The body is well-formed, but cannot be read under the reader's schema "
         f"({type(error).__name__}: {shortened(str(error))})."
     )
 
@@ -271,4 +271,4 @@ def _write_bytes(value: object, prefix: bytes) -> bytes:
         return prefix + value.encode()
     if isinstance(value, bytes):
         return prefix + value
-    raise EncodeError(f"The schema is bytes, and the value {type(value).__name__}; it must be bytes or str.")
+    raise EncodeError(f"The schema is bytes, so the value must be bytes or str, not {type(value).__name__}.")

@@ -298,8 +298,8 @@ class WrittenColumns:
         """Takes the serializer's settings. `is_own` says that rows are written under the columns' internal schema."""
         if not is_own and self._says_case_rule and self._spec.case_rule is not CaseRule.EXACT:
             raise UsageError(
-                "case_rule does not work together with a schema to write under: its names must match exactly (as with "
-                "ksqlDB's VALUE_SCHEMA_ID). Leave out one of them."
+                "case_rule does not work together with a schema to write under: names must match that schema exactly "
+                "(as with ksqlDB's VALUE_SCHEMA_ID). Leave out one of them."
             )
         # The schema was made for these bodies, so they are checked against it only on request.
         validate = validate and (not is_own or (conf or {}).get("validate") is True)

@@ -1,4 +1,4 @@
-"""The part that both deserializers share: payload → object, in the form of the schema that the configuration asks
+"""The part that all deserializers share: payload → object, in the form of the schema that the configuration asks
 for."""
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
             check_no_latest(serde_settings)
             if shape.into is not None and serde_settings.times == "integers":
                 raise UsageError(
-                    "With times='integers' in the configuration, rows have integers for times, which a dataclass does "
-                    "not hold. Leave one of them out."
+                    "With times='integers' in the configuration, rows have integers for times, but a dataclass "
+                    "cannot hold these integers. Leave out times or the dataclass."
                 )
         self._start(client, serde_settings, codec_options, needs_client=False)
         self._shape = shape
@@ -199,7 +199,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
 
     @property
     def columns(self) -> Columns | None:
-        """All columns, of key and value; None if `columns_of` has none."""
+        """All columns, of key and value; None if `columns_of` returns None."""
         if self._shape is None or not self._gives_rows:
             return None
         return with_times(self._shape.columns, self._settings.times)

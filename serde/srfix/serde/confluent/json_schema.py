@@ -184,8 +184,8 @@ class JSONSerializer(ConfluentSerializer):
         """See `ConfluentSerde`; columns and their options are those of `AvroSerializer`. `JSONSerializer(client,
         columns=…)` works too.
 
-        :param schema_str: None where columns, or the configuration, say what to write under.
-        :param to_dict: called with object and context; what it answers is written.
+        :param schema_str: the schema to write under; None if columns or the configuration define it.
+        :param to_dict: called with object and context; its result is written.
         :param json_encode: replaces orjson for writing: object → str or bytes.
         :raises UsageError: if validation is on and jsonschema-rs is not installed.
         """
@@ -203,7 +203,7 @@ class JSONSerializer(ConfluentSerializer):
 
 
 class JSONDeserializer(ConfluentDeserializer[T]):
-    """JSON payload → row. Called `(payload, context)`. Thread-safe. With `into=`, typed as `AvroDeserializer` is."""
+    """JSON payload → row. Called `(payload, context)`. Thread-safe. `into=` decides its type, as in `AvroDeserializer`."""
 
     _kind, _schema_type, _make = SerdeClass.JSON_DESERIALIZER, "JSON", JsonSchema
 
@@ -262,7 +262,7 @@ class JSONDeserializer(ConfluentDeserializer[T]):
         columns=…)` works too.
 
         :param schema_str: the reader's schema, which validates; None to take the writer's schema.
-        :param from_dict: called with row and context; what it answers is given.
+        :param from_dict: called with row and context; its result is returned.
         :param schema_registry_client: may be None if only the reader's schema is needed.
         :param json_decode: replaces orjson for reading: bytes → value.
         """

@@ -17,7 +17,7 @@ The differences from confluent-kafka 2.16, besides those of all serdes (`srfix.s
 | what | confluent-kafka | here |
 |---|---|---|
 | without a generated class | not possible | dynamic messages |
-| message indexes under the latest version | the class's, which may name another message | those of the same name's message |
+| message indexes under the latest version | the class's; may mean another message | those of the message with this name |
 | a message within another one, under the latest version | KeyError | written |
 | a schema that the registry returns as text | asks for it serialized | compiles the text |
 | use.latest.version of a reader | only migrates by rules | the same; without a class, messages have the latest schema |
@@ -143,7 +143,7 @@ class ProtobufSchema:
         return encode
 
     def decoder(self, reader: ProtobufSchema | None) -> Decode:
-        """Reads into the class, whichever message was written; without one, into the reader's of the same name."""
+        """Reads any message into the class; without a class, into the reader's message of the same name."""
         own = self._own
         if own is not None and reader is None:  # without a registry the writer's messages are unknown
             read = body_reader(own, _unchanged)

@@ -1,4 +1,4 @@
-"""The part that both serializers share: object → payload, under the schema that the configuration asks for."""
+"""The part that all serializers share: object → payload, under the schema that the configuration asks for."""
 
 from __future__ import annotations
 
@@ -198,9 +198,9 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
         subject = self._strategy(ctx, None if encoding is None else encoding.record_name)
         if subject is None:
             raise UsageError(
-                "The subject name strategy has no subject for this schema: it has no record name"
-                f"{'' if encoding else ', since none was passed'}. Pass a schema of a named record (JSON: with a title), "
-                "or use subject.name.strategy.type TOPIC."
+                "The subject name strategy has no subject, because "
+                f"{'the schema has' if encoding else 'no schema was passed, so there is'} no record name. Pass a schema of a "
+                "named record (JSON: with a title), or use subject.name.strategy.type TOPIC."
             )
         if self._asks_latest:
             target = self._existing(subject, role)
@@ -295,6 +295,6 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
     def _check_type(self, schema: Schema, where: str) -> None:
         if schema.schema_type != self._schema_type:
             raise SchemaError(
-                f"{where}: the schema has the type {schema.schema_type}, not {self._schema_type}. Use the serde of "
-                f"that format, or pass the Schema with schema_type={self._schema_type!r}."
+                f"{where}: the schema has the type {schema.schema_type}, not {self._schema_type}. Use the serde "
+                f"for {schema.schema_type}, or pass the Schema with schema_type={self._schema_type!r}."
             )

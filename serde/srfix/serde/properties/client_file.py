@@ -108,9 +108,9 @@ class ClientFile:
     path: str
     """The file."""
     kafka: Mapping[str, str] = field(repr=False)
-    """For `laid_over` and `to_librdkafka`: names are Java's or librdkafka's."""
+    """Kafka's properties, under Java's or librdkafka's names, for `laid_over` and `to_librdkafka`."""
     registry: Mapping[str, str] = field(repr=False)
-    """For `registry_settings`."""
+    """The registry's properties, for `registry_settings`."""
     left_out: Mapping[str, int] = field(repr=False)
     """Properties that a reader does not need: a name, or the beginning of several names with `…`, and their number."""
     texts: tuple[str, ...] = field(repr=False)
@@ -121,13 +121,13 @@ class ClientFile:
     """Used properties whose values are not ASCII and look like UTF-8, but were read as ISO 8859-1, as in Java."""
 
     def encoding_line(self) -> str | None:
-        """A line that says how these were read; None if there are none. It shows no value."""
+        """A line about the properties in `in_utf_8`; None if there are none. It shows no value."""
         if not self.in_utf_8:
             return None
         named = ", ".join(shown(name) for name in self.in_utf_8)
         return (
-            f"{self.path}: srfix read these as ISO 8859-1, as Java does, although they look like UTF-8: {named}. If a log-in "
-            "fails because of that, write characters beyond ASCII as \\uXXXX."
+            f"{self.path}: srfix read these properties as ISO 8859-1, as Java does, although they look like UTF-8: {named}. "
+            "If a log-in fails because of that, write characters beyond ASCII as \\uXXXX."
         )
 
     def left_out_line(self) -> str | None:
@@ -141,8 +141,8 @@ class ClientFile:
         )
 
     def kafka_config(self) -> dict[str, str]:
-        """The configuration for confluent-kafka's clients, and for all of srfix that accepts it. Its values include
-        passwords.
+        """The configuration for confluent-kafka's clients, and for the parts of srfix that accept one. Its values
+        include passwords.
 
         :raises UsageError: if srfix cannot use a property; the message names all of them.
         :raises SecretError: if a reference (`env:NAME`, `file:PATH`) among the values cannot be read.
@@ -161,7 +161,7 @@ class ClientFile:
         kafka, registry = settled(self.kafka, self.registry, self.problems)
         if not registry.urls:
             raise UsageError(
-                f"The properties file {self.path!r} names no schema registry: schema.registry.url=http://HOST:8081."
+                f"The properties file {self.path!r} names no schema registry. Add schema.registry.url=http://HOST:8081."
             )
         return open_registry(registry, registry.urls, kafka=kafka)
 

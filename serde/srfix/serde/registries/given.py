@@ -127,7 +127,7 @@ def _theirs(config: Mapping[str, Any], name: str) -> ConfluentClient:
         # confluent_kafka's errors name keys, but may also quote a bad URL, so the error is not shown in full.
         raise UsageError(
             f"{name} is a configuration that confluent_kafka's client does not accept ({type(error).__name__}). Its "
-            f"keys are {', '.join(sorted(map(str, config)))}; look for one that is misspelt or lacks its partner."
+            f"keys are {', '.join(sorted(map(str, config)))}; look for one that is misspelt, or that needs another key."
         ) from None
 
 

@@ -188,8 +188,8 @@ class RegistryClient(SchemaReads):
         return SubjectConfig(fields=fields) if fields else None
 
     def level_may_be_inherited(self, subject: str) -> bool:
-        """True if srfix cannot tell whether a subject's level is its own: the subject has its own other fields, and its
-        level is the global one or BACKWARD, which Confluent fills in if there is none (seen on 7.9.9 and 8.2.1).
+        """True if srfix cannot tell whether a subject's level is its own: the subject has other fields of its own, and
+        its level is the global one or BACKWARD, which Confluent fills in if there is none (seen on 7.9.9 and 8.2.1).
 
         Resetting such a level makes it the subject's own, so that later changes of the global level do not affect it.
         This method does not notice the case if the server's own default differs (`schema.compatibility.level`) and the
@@ -229,7 +229,7 @@ class RegistryClient(SchemaReads):
         """A subject's own mode, None if it has none; without a subject, the global one.
 
         The global mode is None only if the registry has no modes. For a subject without a mode, Apicurio answers the
-        global mode, and it enforces neither.
+        global mode, and enforces no mode.
         """
         path, query = ("/mode", self._of_the_context()) if subject is None else (path_of("mode", subject), None)
         try:

@@ -34,7 +34,7 @@ class RegistryProbe:
     """How far its clock is ahead of the local clock, by its Date header, to about a second; None without that
     header."""
     error: SrfixError | None
-    """Why there was no registry's answer; None if all is well."""
+    """Why no registry answered at this URL; None if all is well."""
 
 
 def probe(

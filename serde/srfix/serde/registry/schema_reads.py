@@ -32,7 +32,7 @@ class SchemaReads(ClientBase):
         client of this process writes.
 
         :raises SchemaNotFoundError: if the context does not know the id.
-        :raises ImpossibleSchemaIdError: if no registry gives such an id; none is asked.
+        :raises ImpossibleSchemaIdError: if no registry assigns such an id; then no request is sent.
         """
         key = (given_schema_id(schema_id), context_alone(subject))
         return self._unknown_ids.unless_known(key, lambda: self._schema_by_id(*key))
@@ -45,7 +45,7 @@ class SchemaReads(ClientBase):
         default context it answers for any id, but not always with the default context's schema, so there the result
         says little.
 
-        :raises ImpossibleSchemaIdError: if no registry gives such an id; none is asked.
+        :raises ImpossibleSchemaIdError: if no registry assigns such an id; then no request is sent.
         """
         try:
             ask_by_id(self._transport, given_schema_id(schema_id), Subject(subject))
@@ -183,7 +183,7 @@ class SchemaReads(ClientBase):
         7.9.9 and 8.2.1). Use `lookup` for a test. `subject` only chooses the context.
 
         :raises SchemaNotFoundError: if the registry does not know the id (Karapace answers nothing instead).
-        :raises ImpossibleSchemaIdError: if no registry gives such an id; none is asked.
+        :raises ImpossibleSchemaIdError: if no registry assigns such an id; then no request is sent.
         """
         answer = self._of_id(schema_id, "subjects", deleted=deleted, subject=subject)
         return None if answer is None else _parse.subjects(answer)
@@ -196,7 +196,7 @@ class SchemaReads(ClientBase):
         This is only a hint, not a membership test, like `subjects_of_id`.
 
         :raises SchemaNotFoundError: if the registry does not know the id (Karapace answers nothing instead).
-        :raises ImpossibleSchemaIdError: if no registry gives such an id; none is asked.
+        :raises ImpossibleSchemaIdError: if no registry assigns such an id; then no request is sent.
         """
         answer = self._of_id(schema_id, "versions", deleted=deleted, subject=subject)
         return None if answer is None else _parse.subject_versions(answer)

@@ -2,7 +2,7 @@
 
 | policy | asks | behaves as |
 |---|---|---|
-| `ById` | only the id | plain deserializers, except in a named context: the incident does not occur |
+| `ById` | only the id | plain deserializers: the incident does not occur; in a named context, see below |
 | `UnderOneSubject` | the id, and whether one subject holds its content | Connect's AvroConverter, ksqlDB |
 | `DualSubject` | the same for a first subject; after 40401 or 40403 for a second one | ksqlDB's patch (ksql#5823) |
 

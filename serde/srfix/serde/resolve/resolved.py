@@ -27,13 +27,13 @@ Identity: TypeAlias = "SchemaId | UUID"
 
 _NO_SUCH_SUBJECT: Final = 40401
 _KEY_NOTE: Final = (
-    "This is a key: reading it works, but look-ups by key still miss, because the writer's bytes differ from what this "
-    "reader's side would write. Keys are never registered by a reader."
+    "This is a key: reading it works, but look-ups by key still miss, because the writer's bytes differ from those that "
+    "this reader's application would write. A reader never registers the schema of a key."
 )
 _FIRST_NOTE: Final = (
-    "There was no such subject before: when the application registers its own schema, the registry compares it with "
-    "this one, and refuses it under BACKWARD, for example (409). Soft-delete this version to prevent that: readers "
-    "still find it, comparisons ignore it."
+    "There was no such subject before: when the application registers its own schema, the registry compares that "
+    "schema with this one, and may refuse it (409), for example under BACKWARD. Soft-delete this version to prevent that: "
+    "readers still find it, comparisons ignore it."
 )
 
 
@@ -53,7 +53,7 @@ class ResolvedSchema:
     schema_id: SchemaId | None = None
     """The id that the payload carries; None if it carries a GUID."""
     guid: UUID | None = None
-    """The GUID that it carries instead."""
+    """The GUID that the payload carries instead."""
     schema: Schema
     """The writer schema."""
     references: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class RefusedRegistration:
     schema_id: SchemaId | None
     """The id of the schema that could not be registered; None if the payload carries a GUID."""
     guid: UUID | None = None
-    """The GUID that it carries instead."""
+    """The GUID that the payload carries instead."""
     subject: Subject
     """The subject of the registration."""
     error: RegistryError
@@ -91,15 +91,15 @@ class SecondAnswered:
     schema_id: SchemaId | None
     """The id that the payload carries; None if it carries a GUID."""
     guid: UUID | None = None
-    """The GUID that it carries instead."""
+    """The GUID that the payload carries instead."""
     role: Role
     """Key or value."""
     topic: str
     """The topic of the payload."""
     first: Subject
-    """The subject that lacks it."""
+    """The subject that lacks the schema."""
     second: Subject
-    """The subject that holds it."""
+    """The subject that holds the schema."""
     first_error: SubjectVersionError
     """The error of a reader that asks only the first subject."""
     registered_id: SchemaId | None = None
@@ -109,7 +109,7 @@ class SecondAnswered:
 
     @property
     def is_key(self) -> bool:
-        """True for a key. Keys are never registered, see `note`."""
+        """True for a key. The schema of a key is never registered, see `note`."""
         return self.role is Role.KEY
 
     @property

@@ -104,7 +104,7 @@ class RegistryProtocolError(RegistryError):
 
 
 class RegistryAnswerError(RegistryError):
-    """The registry answered with an error. The class names the error; this class is for codes without their own
+    """The registry answered with an error. Each documented code has a subclass; errors with other codes have this
     class."""
 
     advice: ClassVar[str] = ""
@@ -213,13 +213,13 @@ class VersionNotSoftDeletedError(RegistryAnswerError, codes=(40407,)):
 
 
 class NoSubjectCompatibilityError(RegistryAnswerError, codes=(40408,)):
-    """The subject has no own compatibility level."""
+    """The subject has no compatibility level of its own."""
 
     advice = "The global level applies."
 
 
 class NoSubjectModeError(RegistryAnswerError, codes=(40409,)):
-    """The subject has no own mode."""
+    """The subject has no mode of its own."""
 
     advice = "The global mode applies."
 
@@ -255,7 +255,7 @@ class NoLiveVersionError(AssociationConflictError, codes=(40907,)):
 
 
 class InvalidSchemaError(RegistryAnswerError, codes=(42201,)):
-    """Not a schema, a type the registry does not know, or a reference it cannot resolve."""
+    """The text is not a schema, or the registry does not know its type or cannot resolve a reference."""
 
     advice = "Check the schema's text, its type and its references; newer registries are stricter than older ones."
 
@@ -279,7 +279,7 @@ class InvalidModeError(RegistryAnswerError, codes=(42204,)):
 
 
 class OperationNotPermittedError(RegistryAnswerError, codes=(42205,)):
-    """The mode forbids it: READONLY, not IMPORT, or an id that holds another schema."""
+    """The mode forbids the request (READONLY, or not IMPORT), or the id already holds another schema."""
 
     advice = (
         "See the mode of the subject and of the registry. A follower accepts no writes: name the leader's URL, or "

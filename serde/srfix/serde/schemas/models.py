@@ -20,7 +20,7 @@ class SchemaReference:
     name: str
     """The name as the schema text uses it."""
     subject: str
-    """The subject that defines it."""
+    """The subject that defines the name."""
     version: int
     """That subject's version."""
 
@@ -110,12 +110,12 @@ class SubjectConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompatibilityCheck:
-    """The registry's answer whether it would accept a schema."""
+    """The registry's answer to the question whether it would accept a schema."""
 
     is_compatible: bool
-    """True if it would."""
+    """True if the registry would accept the schema."""
     messages: tuple[str, ...] = ()
-    """Its reasons, if it gives any."""
+    """The registry's reasons, if it gives any."""
 
 
 def answered_elsewhere(subject: str, answer: SchemaVersion) -> bool:

@@ -114,7 +114,7 @@ class FramedSerializer(FramedWriter, Closing):
         if schema_id is not None or version is not None:
             if full_name and is_protobuf and schema_id_framing is Framing.HEADER_GUID:
                 raise UsageError(
-                    "full_name= chooses a message of an existing schema, but a header can only name its first message."
+                    "full_name= chooses a message of an existing schema, but a header can only name the schema's first message."
                 )
             self._choice = ExistingSchema(cast("SchemaLookup", registry), plans.encode_under, subjects, **existing)
             return

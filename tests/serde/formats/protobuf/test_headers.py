@@ -47,5 +47,5 @@ def test_a_message_of_an_existing_schema_is_chosen_by_its_name() -> None:
             SchemaError, match=r"The schema has no message p\.C\. Name one that it has \(p\.A, p\.A\.N, p\.B\)"
         ):
             ProtobufSerializer(client, "ID STRING", schema_id=1, full_name="p.C")({"ID": "x"}, "t")
-        with pytest.raises(UsageError, match="a header can only name its first message"):
+        with pytest.raises(UsageError, match="a header can only name the schema's first message"):
             ProtobufSerializer(client, "ID INT", schema_id=1, full_name="p.A", schema_id_framing=Framing.HEADER_GUID)

@@ -74,7 +74,7 @@ def read_properties_file(path: str, *, encoding: Literal["iso-8859-1", "utf-8"] 
     with suppress(javaproperties.InvalidUEscapeError):
         return _properties(text, path, is_latin=encoding == "iso-8859-1")
     # Raised outside of the handler, because the other error would be its context and holds the escape.
-    raise UsageError(f"The properties file {path!r} holds a \\u that four hexadecimal digits do not follow.")
+    raise UsageError(f"The properties file {path!r} has a \\u without four hexadecimal digits after it.")
 
 
 def _refuse_endless(text: str, path: str) -> None:

@@ -78,7 +78,7 @@ def _entry(first: _Token, tokens: Iterator[_Token]) -> LoginModule:
         equals, value = next(tokens, _Token(None)), next(tokens, _Token(None)).text
         if token.text is None or equals.character != "=" or value is None:
             raise UsageError(
-                f'The option {count} of the login module in sasl.jaas.config is not NAME="VALUE". Put a value '
+                f'Option {count} of the login module in sasl.jaas.config is not NAME="VALUE". Put a value '
                 "in double quotes if it begins with a digit or has characters other than letters. Write \\ before each "
                 '" and \\. In a .properties file, double each \\.'
             )
@@ -164,7 +164,7 @@ _OTHERS: Final = (
     ),
     (
         re.compile(r".*IAMLoginModule"),
-        "It signs with AWS's keys, which librdkafka cannot. Use a SCRAM user of the cluster: sasl.mechanism=SCRAM-SHA-512, "
+        "It signs with AWS's keys, which librdkafka cannot do. Use a SCRAM user of the cluster: sasl.mechanism=SCRAM-SHA-512, "
         "sasl.username, sasl.password.",
     ),
 )

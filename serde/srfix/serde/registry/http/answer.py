@@ -133,9 +133,7 @@ class Answer:
     def _what_is_wrong(self, document: object) -> str:
         if 300 <= self.status < 400:
             target = foreign(self.credentials.scrub(without_user_info(self.location))) or "nowhere"
-            return (
-                f"it redirects to {target}, but srfix follows no redirects, because they would get the credentials, too"
-            )
+            return f"it redirects to {target}, but srfix follows no redirects: the other server would get the credentials, too"
         if self.status == 407:
             return "a proxy wants other credentials than those in `proxy`"
         if document is _NOT_JSON:

@@ -296,8 +296,8 @@ def _decompressor(content_encoding: str) -> _Decompressor | None:
     if len(codings) == 1 and codings[0] in ("gzip", "deflate"):
         return _Decompressor(codings[0])
     raise AnswerBoundError(
-        f"its answer is compressed in {len(codings)} layers, or not with gzip or deflate, as srfix asked "
-        "(Content-Encoding); configure the server, or the proxy before it, to compress once or not at all"
+        "its answer is compressed more than once, or by a method other than gzip or deflate (Content-Encoding), although "
+        "srfix asked only for these; configure the server, or the proxy before it, to compress with one of them or not at all"
     )
 
 

@@ -30,7 +30,8 @@ class ClientCertificate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientCertificateText:
-    """The same as texts, for example from a Java key store. It can be pickled if its key's `Secret` can."""
+    """A client certificate given as texts, not files, for example from a Java key store. It can be pickled if its
+    key's `Secret` can."""
 
     chain: str
     """The certificate and its chain; PEM."""
@@ -87,7 +88,7 @@ def client_context(certificate: ClientCertificate | ClientCertificateText) -> ss
         else:
             problem = f"certificate {certificate.certificate_file!r}, key {key!r}: {_reason(error)}"
         raise UsageError(
-            f"The client certificate for the registry cannot be used: {problem}. It takes PEM files of a certificate "
+            f"The client certificate for the registry cannot be used: {problem}. Give PEM files of a certificate "
             "and its private key (ssl.certificate.location, ssl.key.location, ssl.key.password)."
         ) from error
     return context

@@ -98,7 +98,7 @@ class TransportSettings:
     ca_file: str | None
     """PEM file of the trusted certificate authorities; None for certifi's."""
     ca_pem: str | None
-    """The same as a PEM text. If there is one, no other authorities are trusted."""
+    """PEM text of the trusted certificate authorities. If there is one, no other authorities are trusted."""
     client_certificate: ClientCertificate | ClientCertificateText | None
     proxy: Endpoint | None
     connect_timeout_s: float

@@ -41,7 +41,7 @@ def parse_urls(urls: str | Sequence[str], auth: Auth | None) -> tuple[Endpoint, 
     parts = urls.split(",") if isinstance(urls, str) else list(urls)
     texts = [text.strip() for text in parts if text.strip()]
     if not texts:
-        raise UsageError("No registry URL was given; it looks like http://registry:8081.")
+        raise UsageError("No registry URL was given. Give one, such as http://registry:8081.")
     # If there is an @ anywhere, a text may be part of a password (for example one with a comma), so no text is shown.
     show = all(names_servers(text) for text in texts)
     endpoints = []
