@@ -32,7 +32,7 @@ from srfix.serde import printable
 
 
 class Reason(Enum):
-    """The reason for a missing row. The words are stable, because users write them to tables and count them."""
+    """Why a payload or row gave no result. The words are stable, because users write them to tables and count them."""
 
     TOMBSTONE = "TOMBSTONE"
     TOO_SHORT = "TOO_SHORT"

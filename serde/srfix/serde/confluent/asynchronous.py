@@ -209,19 +209,19 @@ class _AsyncDeserializer(_Twin[ConfluentDeserializer[T]]):
 
 
 class AsyncAvroSerializer(_AsyncSerializer):
-    """`AvroSerializer`, awaited."""
+    """`AvroSerializer` for asyncio: await the constructor, and each call."""
 
     _of = AvroSerializer
 
 
 class AsyncJSONSerializer(_AsyncSerializer):
-    """`JSONSerializer`, awaited."""
+    """`JSONSerializer` for asyncio: await the constructor, and each call."""
 
     _of = JSONSerializer
 
 
 class AsyncProtobufSerializer(_AsyncSerializer):
-    """`ProtobufSerializer`, awaited."""
+    """`ProtobufSerializer` for asyncio: await the constructor, and each call."""
 
     _of = ProtobufSerializer
 
@@ -238,7 +238,7 @@ if TYPE_CHECKING:
 
 
 class AsyncAvroDeserializer(_AsyncDeserializer[T]):
-    """`AvroDeserializer`, awaited."""
+    """`AvroDeserializer` for asyncio: await the constructor, and each call."""
 
     _of = AvroDeserializer
 
@@ -258,7 +258,7 @@ class AsyncAvroDeserializer(_AsyncDeserializer[T]):
 
 
 class AsyncJSONDeserializer(_AsyncDeserializer[T]):
-    """`JSONDeserializer`, awaited."""
+    """`JSONDeserializer` for asyncio: await the constructor, and each call."""
 
     _of = JSONDeserializer
 
@@ -278,7 +278,7 @@ class AsyncJSONDeserializer(_AsyncDeserializer[T]):
 
 
 class AsyncProtobufDeserializer(_AsyncDeserializer["M | None"], Generic[M]):
-    """`ProtobufDeserializer`, awaited."""
+    """`ProtobufDeserializer` for asyncio: await the constructor, and each call."""
 
     _of = ProtobufDeserializer
 

@@ -123,7 +123,9 @@ def _unknown(kind: SerdeClass, name: object) -> str:
     owners = sorted(other.value for other in (_KEYS[name].of if isinstance(name, str) and name in _KEYS else ()))
     owner = f" It is a key of {' and '.join(owners)}." if owners else ""
     near = nearest(name, keys) if isinstance(name, str) else None
-    advice = f"Do you mean {near!r}?" if near and not owner else f"Its keys are {', '.join(sorted(keys))}."
+    advice = (
+        f"Do you mean {near!r}?" if near and not owner else f"The keys of {kind.value} are {', '.join(sorted(keys))}."
+    )
     return f"{kind.value} has no configuration key {name!r}.{owner} {advice}"
 
 

@@ -241,7 +241,9 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
             rest = self._identify(payload, ctx, schema_id)
             identity = schema_id.guid if schema_id.id is None else schema_id.id
             if identity is None:
-                raise UsageError("schema.id.deserializer set neither id nor guid on the schema_id that it was given.")
+                raise UsageError(
+                    "schema.id.deserializer must set id or guid of its argument schema_id, but it set neither."
+                )
             return identity, schema_id.index_bytes + (rest if isinstance(rest, bytes) else rest.read()), 0
         headers = ctx.headers if ctx is not None and Framing.HEADER_GUID in self._framings else None
         role, indexes = header_role(ctx), b""
@@ -352,4 +354,4 @@ def _schema(registry: Registry, identity: _Identity, subject: str | None) -> Sch
             "text can bring it back.",
             error_code=error.error_code,
         ) from error
-    raise RegistryError(f"{type(registry).__name__} does not resolve GUIDs; the payload carries {identity}.")
+    raise RegistryError(f"{type(registry).__name__} cannot find schemas by GUID, but the payload carries {identity}.")

@@ -103,7 +103,7 @@ class SecondAnswered:
     first_error: SubjectVersionError
     """The error of a reader that asks only the first subject."""
     registered_id: SchemaId | None = None
-    """The id under which the first subject holds it now; None if it was not registered."""
+    """The id under which the first subject holds the schema now; None if the schema was not registered."""
     refusal: RefusedRegistration | None = None
     """Why the registration failed, if it was tried."""
 

@@ -210,7 +210,7 @@ def from_jaas(config: Mapping[str, str]) -> dict[str, str]:
     if mechanism is not None and not is_among(mechanism, fits):
         raise UsageError(
             f"sasl.jaas.config names {name.rpartition('.')[2]}, which does not fit the sasl.mechanism that is given "
-            f"with it. It is for {' and '.join(fits)}."
+            f"with it. That module is for {' and '.join(fits)}."
         )
     return properties(module, config)
 
@@ -232,7 +232,7 @@ def _oauthbearer(module: LoginModule, config: Mapping[str, str]) -> dict[str, st
     if handler not in ("", *_OWN_HANDLERS, _UNSECURED_HANDLER):
         raise UsageError(
             f"{_CALLBACK} names Java code, which srfix does not run. librdkafka fetches tokens by itself from an OpenID "
-            f"endpoint: {_ENDPOINT}, sasl.oauthbearer.client.id, sasl.oauthbearer.client.secret."
+            f"endpoint: give {_ENDPOINT}, sasl.oauthbearer.client.id, sasl.oauthbearer.client.secret."
         )
     if handler in ("", _UNSECURED_HANDLER) and any(name.startswith(_CLAIM) for name in module.options):
         return _unsecured(module)
