@@ -70,7 +70,7 @@ def test_hosts_are_named_for_the_query_of_the_application(task: Task, applicatio
 
 @pytest.mark.parametrize("answer", [[], {"clusterStatus": None}, {"message": "no"}])
 def test_another_answer_is_refused(answer: Json) -> None:
-    with pytest.raises(KsqldbError, match="u/clusterStatus answered something else"):
+    with pytest.raises(KsqldbError, match="u/clusterStatus did not answer with a cluster status"):
         read_cluster_status(answer, origin="u")
 
 

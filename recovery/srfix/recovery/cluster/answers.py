@@ -56,7 +56,7 @@ def refusal(error: KafkaError, *, acl: str) -> str:
         KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     )
     if error.code() in denied:
-        return f"this user may not ask; the ACL to ask for is {acl}"
+        return f"the cluster refuses this user; the ACL to ask for is {acl}"
     if error.code() == KafkaError._TIMED_OUT:
         return f"no answer in time ({error.str()})"
     return f"the cluster does not say ({error.str()})"

@@ -51,7 +51,8 @@ class GroupListing:
 class Cluster:
     """Reads what a cluster says about itself.
 
-    :param config: librdkafka's configuration names; what would join, commit, create or print is left out.
+    :param config: librdkafka's properties; those that would join a group, commit offsets, create topics or print are
+        left out.
     :param timeout_s: how long any one question may take.
     :raises UsageError: if librdkafka does not take the configuration, or it names no bootstrap servers.
     """
@@ -112,8 +113,8 @@ class Cluster:
                 return self._listed
 
     def hidden_topics(self, topics: Iterable[str]) -> frozenset[Topic]:
-        """Those of the names that this user may not ask about: the listing lacks them, whether they exist or not. Empty
-        if the cluster has no controller to ask; embedded clusters have none, and no access rights either.
+        """The given names that this user may not ask about. The listing lacks these topics, whether they exist or not.
+        Empty if the cluster has no controller to ask; embedded clusters have none, and no access rights either.
 
         :raises ClusterError: if no broker answers in time.
         """
@@ -175,7 +176,7 @@ class Cluster:
         return self._offsets.of(self._open_admin(), groups, topic_partitions)
 
     def group_state(self, group: str, *, timeout_s: float = 5.0) -> GroupState:
-        """Whether a group has members. What the cluster refuses is a problem in the answer, not an error."""
+        """Whether a group has members. If the cluster refuses, the answer has a `problem`; no error is raised."""
         from confluent_kafka import KafkaException
 
         futures = self._open_admin().describe_consumer_groups([group], request_timeout=timeout_s)
@@ -197,13 +198,13 @@ class Cluster:
         )
 
     def streams_members(self, group: str, *, timeout_s: float = 5.0) -> StreamsMembers:
-        """The instances of a Kafka Streams application, with their tasks. What the cluster refuses is a problem in the answer,
-        not an error.
+        """The instances of a Kafka Streams application, with their tasks. If the cluster refuses, the answer has a
+        `problem`; no error is raised.
         """
         return streams_members(self._open_admin(), group, timeout_s=timeout_s)
 
     def topic_configs(self, topics: Iterable[str], *, timeout_s: float = 5.0) -> Mapping[Topic, TopicConfigs]:
-        """The configuration of each topic. What the cluster refuses is a problem in the answer, not an error.
+        """The configuration of each topic. If the cluster refuses one, its answer has a `problem`; no error is raised.
 
         The topics must exist; do not use this to find out whether one exists.
         """
@@ -275,7 +276,7 @@ class Cluster:
     def records_at(
         self, topic: str, places: Iterable[tuple[int, int]]
     ) -> Iterator[tuple[tuple[int, int], RawRecord | None]]:
-        """The records at these (partition, offset), in no order; None where the broker has none (any more).
+        """Each (partition, offset) with its record, in any order; None if the broker has no record there (any more).
 
         :raises ClusterError: if the topic or a partition does not exist, or no broker answers in time.
         """
@@ -333,8 +334,8 @@ class Cluster:
         missing = sorted(partition for partition in partitions if not 0 <= partition < count)
         if missing:
             raise ClusterError(
-                f"The topic {topic!r} on {where} has {count} partitions, 0 to {count - 1}; {', '.join(map(str, missing))} was "
-                "asked for. Check whether the topic was recreated."
+                f"The topic {topic!r} on {where} has {count} partitions, 0 to {count - 1}, and no "
+                f"partition {' or '.join(map(str, missing))}. Check whether the topic was recreated."
             )
 
     def _ask_offsets(

@@ -167,7 +167,7 @@ class _Reader:
         if size < 0 or size > len(self._stored) - self._at:
             raise FormatError(
                 f"the data that Kafka Streams sends to its group is cut short: {size} bytes should follow byte "
-                f"{self._at}, and {len(self._stored) - self._at} do"
+                f"{self._at}, but {len(self._stored) - self._at} follow"
             )
         self._at += size
         return self._stored[self._at - size : self._at]

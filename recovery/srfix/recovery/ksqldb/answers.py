@@ -197,7 +197,7 @@ class ServerStatus:
 def read_cluster_status(document: Json, *, origin: str) -> tuple[ServerStatus, ...]:
     hosts = document.get("clusterStatus") if isinstance(document, dict) else None
     if not isinstance(hosts, dict):
-        raise KsqldbError(f"{origin}/clusterStatus answered something else. Check that this is ksqlDB.")
+        raise KsqldbError(f"{origin}/clusterStatus did not answer with a cluster status. Check that this is ksqlDB.")
     return tuple(_server(host, status) for host, status in sorted(hosts.items()) if isinstance(status, dict))
 
 
@@ -254,8 +254,8 @@ def parse_saved_answers(text: str, *, origin: str) -> KsqldbAnswers:
     )
     if answers.server is None and not answers.queries and not answers.sources:
         raise KsqldbError(
-            f"{origin} is neither JSON of ksqlDB nor the text of its command line: save what SHOW QUERIES EXTENDED;, "
-            "EXPLAIN <query>; and DESCRIBE <table> EXTENDED; answer."
+            f"{origin} is neither JSON of ksqlDB nor the text of its command line: save the output of SHOW QUERIES "
+            "EXTENDED;, EXPLAIN <query>; and DESCRIBE <table> EXTENDED;."
         )
     return answers
 
