@@ -140,7 +140,7 @@ class TestReadStateDirectory:
         store(tmp_path / "shop", "0_0", "users-store")
         (tmp_path / "shop/kafka-streams-process-metadata").write_text("[1")
         (problem,) = only(tmp_path).problems
-        assert problem.reason.startswith('it is not {"processId": "<uuid>"}')
+        assert problem.reason.startswith('its content is not {"processId": "<uuid>"}')
 
     def test_a_damaged_store_of_4_3_is_a_problem_and_the_others_are_read(self, tmp_path: Path) -> None:
         shutil.copytree(DATA / "4.3.1", tmp_path / "d")

@@ -264,7 +264,7 @@ def decode_position(stored: bytes) -> tuple[Place, ...]:
         number = int(_INT.unpack_from(stored, at)[0])
         at += _INT.size
         if number < 0:
-            raise FormatError(f"its position would have {number} topics, bytes or partitions")
+            raise FormatError(f"its position claims {number} topics, bytes or partitions")
         return number
 
     try:

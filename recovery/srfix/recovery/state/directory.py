@@ -230,7 +230,7 @@ def _stores(application: ApplicationState, tasks: list[Task]) -> Iterable[StoreO
         )
         sources: tuple[RestoreSource, ...] = ()
         if name in left:
-            detail = "the store's own offsets (column family offsets, Streams 4.3 and later) name it"
+            detail = "the store's own offsets (in its column family `offsets`, Streams 4.3 and later) name this topic"
             weight = Weight.CONCLUSIVE if len(versions) == 1 else Weight.WEAK
             sources = tuple(
                 RestoreSource(topic=topic, weight=weight, detail=detail) for topic in versions
@@ -262,7 +262,10 @@ def _by_elimination(
         else f"the checkpoints of {len(holders)} tasks name this topic"
     )
     if len(stores) == 1 and len(topics) == 1:
-        detail = f"{names_it}, and of these stores only {name} has no changelog of its own"
+        detail = (
+            f"{names_it}, and of the stores there that can restore from a source topic, only {name} has no changelog of "
+            "its own"
+        )
         return (RestoreSource(topic=topics[0], weight=Weight.CONCLUSIVE, detail=detail),)
     rivals = tuple(other for other in stores if other != name)
     detail = (

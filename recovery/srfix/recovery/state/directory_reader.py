@@ -59,8 +59,8 @@ def read_state_directory(path: Path) -> tuple[ApplicationState, ...]:
         if isinstance(error, PermissionError):
             why = f"not permitted, {NotPermittedError.REMEDY}"
         raise UsageError(
-            f"The state directory {str(path)!r} cannot be read: {why}. Give the application's state.dir, or "
-            "the folder named after the application.id in it; a copy will do."
+            f"The state directory {str(path)!r} cannot be read: {why}. Give the application's state.dir, or the "
+            "folder in state.dir that has the application.id as its name. A copy is enough."
         ) from error
     if not folders:
         if shut := shut_folders(path):
@@ -68,13 +68,13 @@ def read_state_directory(path: Path) -> tuple[ApplicationState, ...]:
         parents = list(path.absolute().parents)[:_DEEPEST]
         if (above := next(filter(_is_application, parents), None)) is not None:
             raise UsageError(
-                f"{str(path)!r} is not a state directory, but is inside one. Give {str(above)!r}, and choose with "
-                "--task and --store."
+                f"{str(path)!r} is not a state directory, but is inside one. Give {str(above)!r}, and choose the "
+                "part with --task and --store."
             )
         raise UsageError(
             f"{str(path)!r} is not a state directory: neither it nor a folder in it has a task directory (such as "
-            f"0_0), 'global' or {_PROCESS_METADATA}. Give the application's state.dir, or the folder named after "
-            "the application.id in it."
+            f"0_0), 'global' or {_PROCESS_METADATA}. Give the application's state.dir, or the folder in state.dir "
+            "that has the application.id as its name."
         )
     applications = (_Reader().application(folder) for folder in folders)
     return tuple(sorted(applications, key=lambda application: (application.application, application.path)))
@@ -139,8 +139,8 @@ class _Reader:
             self._note(
                 folder,
                 "a process holds its lock, so the application is running. srfix read the checkpoints, but not the "
-                "offsets that the stores keep themselves (Streams 4.3 and later). To read those, stop the "
-                "application, or give a copy",
+                "offsets that the stores keep themselves (Streams 4.3 and later). To read these offsets, too, "
+                "stop the application, or give a copy",
             )
         else:
             tasks = [self._with_offsets(task) for task in tasks]
@@ -236,8 +236,8 @@ class _Reader:
                 self._library_is_missing = True
                 self._note(
                     path.parent,
-                    "there is no .checkpoint, and srfix could not check whether its stores keep their offsets "
-                    f"themselves (Streams 4.3 and later): {error}",
+                    "there is no .checkpoint, and srfix could not check whether the task's stores keep their "
+                    f"offsets themselves (Streams 4.3 and later): {error}",
                 )
                 return None
             return None if rows is None else parse_offsets(rows, path=str(path))
@@ -255,7 +255,7 @@ class _Reader:
             except ValueError:
                 document = None
             if not (isinstance(document, dict) and isinstance(document.get("processId"), str)):
-                self._note(path, 'it is not {"processId": "<uuid>"}; the directory may be damaged')
+                self._note(path, 'its content is not {"processId": "<uuid>"}; the directory may be damaged')
 
     def _children(self, path: Path) -> list[Path]:
         with self._noting(path):

@@ -196,7 +196,7 @@ def _size(file: Path, most: int | None) -> int:
     status = file.stat()
     if not stat.S_ISREG(status.st_mode):
         raise StateDirectoryError(
-            f"{file} is not a file, but a directory, a pipe or a device: RocksDB does not make those."
+            f"{file} is not a file, but a directory, a pipe or a device: RocksDB does not create such files."
         )
     if most is not None and status.st_size > most:
         raise StateDirectoryError(

@@ -230,7 +230,7 @@ class ShownDifference(Part, kw_only=True):
     store_id: int | None
     topic_id: int | None
     valid_from_ms: int | UnsetType | None = UNSET
-    """For a version, the time from which on it holds; null outside of versioned stores."""
+    """The time from which on this version is valid; null outside of versioned stores."""
 
 
 class ComparedPart(Part, kw_only=True):
@@ -245,11 +245,11 @@ class ComparedPart(Part, kw_only=True):
     other_id: Count
     other_bytes: Count
     not_known: Count | UnsetType = UNSET
-    """Keys that may differ or not, because the topic has dropped records, or the store may have; they are no
-    differences.
+    """Keys that may differ: srfix cannot know, because the topic has dropped records, or the store may have dropped
+    rows. They do not count as differences.
     """
     shown: list[ShownDifference]
-    """The first of them."""
+    """The first differences."""
 
 
 class StateDiff(DatedDocument, tag="srfix.state-diff/1"):

@@ -103,8 +103,8 @@ def exporting(
     except OSError as error:  # only errors of the file itself: the source of the rows raises other kinds of errors
         unfinished.unlink(missing_ok=True)
         raise UsageError(
-            f"{path} cannot be written: {error.strerror or error}. srfix keeps nothing of it. Check how much room "
-            "is left, and run again. Files that are complete stay as they are, so name another place, or --task."
+            f"{path} cannot be written: {error.strerror or error}. srfix has removed this unfinished file; complete "
+            "files stay. Check how much room is left, and run again with another --out, or with another --task."
         ) from error
     except BaseException:
         unfinished.unlink(missing_ok=True)

@@ -62,7 +62,7 @@ def _by_layout(traces: Traces) -> tuple[str, str]:
         return "2.6.1 or before, or 2.7.0", "tasks have locks, and there is no process metadata"
     if traces.has_process_metadata:
         return "3.0 or later", "there is process metadata, and tasks have no locks"
-    return "not known", "the folder has neither locks nor process metadata: it may be a copy of parts"
+    return "not known", "the folder has neither locks nor process metadata: it may be an incomplete copy"
 
 
 def _rocksdb(application: ApplicationState) -> str | None:
@@ -115,7 +115,7 @@ class ListedStore(Part, kw_only=True):
     changelog: str
     """The name of its own changelog, whether or not it exists."""
     offsets: list[Offset] | None
-    """The offsets that restores have reached, by the store itself; null if it does not keep them."""
+    """The offsets that restores have reached, as the store itself records them; null if it does not keep them."""
     closed: bool | None
     """False if a process was killed while it had the store open; null if the store does not show it."""
 
@@ -129,7 +129,7 @@ class ListedTask(Part):
     topology: str | None
     in_use: bool | None
     checkpoint: list[Offset] | None
-    """The offsets that restores have reached, by the checkpoint; null if there is none."""
+    """The offsets that restores have reached, as the checkpoint records them; null if there is none."""
     stores: list[ListedStore]
 
 

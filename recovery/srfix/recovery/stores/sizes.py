@@ -80,7 +80,7 @@ class SizedStore(Part):
     value_bytes: Count
     disk_bytes: Count
     tombstones: Count
-    """Versions that delete."""
+    """Versions that delete their key."""
     oldest_ms: int | None
     newest_ms: int | None
     ages: list[AgeCount]
@@ -91,13 +91,13 @@ class SizedStore(Part):
     unframed_keys: Count
     unframed_values: Count
     hurts: list[str]
-    """Entries in RocksDB's OPTIONS and LOG that are known to hurt."""
+    """Entries in RocksDB's OPTIONS and LOG that are known to cause problems."""
     rocksdb_versions: list[str] = field(name="rocksdb")
     """Which RocksDB opened its databases last; empty without OPTIONS files."""
     compressions: list[str] = field(name="compression")
-    """The compression of its rows, by its OPTIONS: none, lz4, snappy, zstd, …"""
+    """The compression of its rows, according to its OPTIONS: none, lz4, snappy, zstd, …"""
     compactions: list[str] = field(name="compaction")
-    """universal, level, fifo or none, by its OPTIONS."""
+    """universal, level, fifo or none, according to its OPTIONS."""
     log_of_errors_alone: bool | None
     """True if its LOG does not record stalls and tombstones; null without OPTIONS files."""
     damage: list[Damage]

@@ -186,7 +186,7 @@ class TestTarget:
         foreign = tmp_path / ".shop.srfix-unfinished"
         foreign.mkdir()
         (foreign / "letter.txt").write_text("dear", encoding="utf-8")
-        with pytest.raises(StateDirectoryError, match="no unfinished run of srfix has left it"):
+        with pytest.raises(StateDirectoryError, match="not from an unfinished run of srfix"):
             end_of(tmp_path)
         assert (foreign / "letter.txt").read_text(encoding="utf-8") == "dear"
 

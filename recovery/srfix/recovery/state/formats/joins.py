@@ -102,7 +102,7 @@ def decode_list(stored: bytes) -> tuple[bytes | None, ...]:
         entries.append(stored[at : at + length])
         at += length
     if at != len(stored):
-        raise FormatError(f"{len(stored) - at} bytes are left behind a list")
+        raise FormatError(f"a list has {len(stored) - at} bytes too many after its entries")
     return tuple(entries)
 
 
@@ -143,7 +143,7 @@ def decode_combined_key(stored: bytes) -> CombinedKey:
         raise FormatError(f"a key has {len(stored)} bytes, and the length in it needs {_INT.size}")
     length = int(_INT.unpack_from(stored)[0])
     if not 0 <= length <= len(stored) - _INT.size:
-        raise FormatError(f"a foreign key would have {length} bytes, and {len(stored) - _INT.size} follow")
+        raise FormatError(f"a foreign key claims {length} bytes, but {len(stored) - _INT.size} follow")
     at = _INT.size + length
     return CombinedKey(foreign_key=stored[_INT.size : at], primary_key=stored[at:])
 

@@ -120,7 +120,7 @@ def _leading_headers(value: bytes) -> tuple[Headers, int]:
 def _headers(value: bytes, at: int, end: int) -> Headers:
     count, at = _varint(value, at, end)
     if count < 0:
-        raise FormatError(f"a value would have {count} headers")
+        raise FormatError(f"a value claims {count} headers")
     headers: list[tuple[str, bytes | None]] = []
     for _ in range(count):
         name, at = _sized(value, at, end)
@@ -129,7 +129,7 @@ def _headers(value: bytes, at: int, end: int) -> Headers:
             raise FormatError("a header of a value has no name")
         headers.append((name.decode("utf-8", "replace"), content))
     if at != end:
-        raise FormatError(f"{_bytes(end - at)} are left behind the headers of a value")
+        raise FormatError(f"a value has {_bytes(end - at)} too many after its headers")
     return tuple(headers)
 
 
@@ -138,7 +138,7 @@ def _sized(value: bytes, at: int, end: int) -> tuple[bytes | None, int]:
     if size == -1:
         return None, at
     if size < 0 or at + size > end:
-        raise FormatError(f"a header of a value would have {size} bytes, and {_bytes(end - at)} follow")
+        raise FormatError(f"a header of a value claims {size} bytes, but {_bytes(end - at)} follow")
     return value[at : at + size], at + size
 
 

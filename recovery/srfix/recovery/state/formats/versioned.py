@@ -106,7 +106,7 @@ def decode_versioned_segment(stored: bytes) -> VersionedSegment:
         valid_from, size = _ENTRY.unpack_from(stored, at)
         # A tombstone without an older record begins where it ends.
         if valid_from > valid_to or (valid_from == valid_to and (size >= 0 or entries)) or valid_from < least:
-            raise FormatError(f"record {len(entries) + 1} of a segment would hold from {valid_from} to {valid_to}")
+            raise FormatError(f"record {len(entries) + 1} of a segment would be valid from {valid_from} to {valid_to}")
         entries.append((valid_from, valid_to, size))
         valid_to = valid_from
         at += _ENTRY.size
@@ -118,7 +118,7 @@ def decode_versioned_segment(stored: bytes) -> VersionedSegment:
         at += max(size, 0)
         records.append(VersionedRecord(payload=payload, valid_from_ms=valid_from, valid_to_ms=until))
     if at != len(stored):
-        raise FormatError(f"{len(stored) - at} bytes are left behind the values of a segment")
+        raise FormatError(f"a segment has {len(stored) - at} bytes too many after its values")
     return VersionedSegment(records=tuple(reversed(records)))
 
 
@@ -154,4 +154,4 @@ def _packed(form: struct.Struct, *numbers: int) -> bytes:
     try:
         return form.pack(*numbers)
     except struct.error:
-        raise FormatError(f"{', '.join(map(str, numbers))}: a time or size that its bytes cannot hold") from None
+        raise FormatError(f"a time or a size does not fit its field: {', '.join(map(str, numbers))}") from None

@@ -22,8 +22,8 @@ from srfix.recovery.state.reading.seeking import Interval, Where
 from srfix.recovery.state.rocksdb import OpenedDatabase, opened, salvaged
 
 _SAVED: Final = (
-    "srfix also read those rows after the damaged part that RocksDB could save when it repaired srfix's view. If the damaged "
-    "part overwrote or deleted a row, that row appears in its older state"
+    "RocksDB then repaired srfix's view of the database and saved some rows after the damaged part; srfix also read these "
+    "rows. If the damaged part overwrote or deleted a row, that row appears in its older state"
 )
 
 

@@ -129,13 +129,13 @@ def _key_value(name: str, database: OpenedDatabase) -> Detected:
         form = StoreFormat.HEADERS_KV if family == WITH_HEADERS else StoreFormat.TIMESTAMPED_KV
         detection = Detected(format=form, why=f"it has the column family {family}", is_certain=True)
         if role is JoinStore.SUBSCRIPTIONS:
-            return _by_name(database, family, StoreFormat.SUBSCRIPTION, "a foreign-key join's", detection)
+            return _by_name(database, family, StoreFormat.SUBSCRIPTION, "a join's subscription store", detection)
         return detection
     if PLAIN not in database.families:
         raise StateDirectoryError(
             f"store {name} does not have the column families of a key-value store; it has "
-            f"{', '.join(sorted(database.families)) or 'none'}. It is not from Kafka Streams, or it is from a later "
-            "version."
+            f"{', '.join(sorted(database.families)) or 'none'}. Kafka Streams did not write it, or a version "
+            "that srfix does not know wrote it."
         )
     detection = _plain(database)
     if role is JoinStore.LIST:
@@ -147,7 +147,7 @@ def _by_name(database: OpenedDatabase, family: str, form: StoreFormat, whose: st
     """The format of a store with the name of a join's own: its rows must fit, else a person has given the name."""
     fits = [_PROOFS[form](key, value, family) for key, value in islice(database.rows(family), _ROWS)]
     if fits and not any(fits):
-        return replace(else_, why=f"{else_.why}. Its name is that of {whose}, but its rows do not fit that")
+        return replace(else_, why=f"{else_.why}. Its name is that of {whose}, but its rows do not fit this name")
     if fits and all(fits):
         return Detected(format=form, why=f"its name and its rows are those of {whose}", is_certain=True)
     return Detected(format=form, why=f"its name is that of {whose}", is_certain=False)
@@ -202,7 +202,7 @@ def _segmented(store: StoreDirectory, segments: Sequence[Path], opening: Opening
         why = "its segments are empty" if fitting_ is None else "its keys have no known form"
         return Detected(format=form, why=f"{why}, and its folder is laid out like a window store's", is_certain=False)
     form, *others = [form for form in _FORMS if form in fitting_]
-    besides = f"; they would fit {', '.join(other.value for other in others)}, too" if others else ""
+    besides = f"; with the format {' or '.join(other.value for other in others)} they would also fit" if others else ""
     return Detected(format=form, why=f"the times in its keys fit its segments{besides}", is_certain=not others)
 
 
@@ -215,7 +215,7 @@ def _span(path: Path, store: StoreDirectory, segments: Sequence[Path]) -> Span:
 
 def _join_window(fits: Sequence[bool]) -> Detected:
     if fits and all(fits):
-        why = "its name is that of a join's window store, and its keys are numbered as in one"
+        why = "its name is that of a join's window store, and its keys have numbers, as in such a store"
         return Detected(format=StoreFormat.JOIN_WINDOW, why=why, is_certain=True)
     return Detected(format=StoreFormat.JOIN_WINDOW, why="its name is that of a join's window store", is_certain=False)
 

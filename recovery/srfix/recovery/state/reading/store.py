@@ -251,7 +251,7 @@ def open_store(
     """A store of a task, opened when its rows are read. If its format is not given, nor detected, damage is noted."""
     problem: StateDirectoryError | None = None
     if form is not None:
-        detected = Detected(format=form, why="a person says so", is_certain=True)
+        detected = Detected(format=form, why="the user named this format", is_certain=True)
     else:
         try:
             detected = detect_format(directory)
@@ -281,7 +281,7 @@ def _detected_of_damaged(directory: StoreDirectory, *, salvages: bool) -> Detect
             detection = detect_format(directory, opening=salvaged)
             return Detected(
                 format=detection.format,
-                why=f"judged only by the rows that can be saved: {detection.why}",
+                why=f"srfix saw only the rows that RocksDB could save: {detection.why}",
                 is_certain=False,
             )
     is_key_value = directory.kind is StoreKind.KEY_VALUE

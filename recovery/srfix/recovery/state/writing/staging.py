@@ -148,7 +148,7 @@ def _refuse_foreign(unfinished: Path) -> None:
         is_ours = all(name.startswith(_TEMPORARY) for name in foreign_names)
     if not is_ours:
         raise StateDirectoryError(
-            f"{unfinished} is in the way, and no unfinished run of srfix has left it. Move it, then run again."
+            f"{unfinished} already exists, and it is not from an unfinished run of srfix. Move it, then run again."
         )
 
 

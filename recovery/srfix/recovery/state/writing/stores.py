@@ -241,7 +241,7 @@ class StoreToWrite:
     def __post_init__(self) -> None:
         if self.kind.has_retention != (self.retention_ms is not None):
             raise UsageError(
-                f"A store of the kind {self.kind.value} has segments, which follow from its retention: give --retention-ms."
+                f"The segments of a store of the kind {self.kind.value} depend on its retention: give --retention-ms."
                 if self.kind.has_retention
                 else f"A store of the kind {self.kind.value} has no retention: leave out --retention-ms."
             )

@@ -117,7 +117,7 @@ def _columns(schema: Schema, references: tuple[str, ...]) -> Columns:
     inferred = infer(schema.text, names="keep", references=references)
     if inferred.dropped:
         lost = ", ".join(part.path for part in inferred.dropped)
-        raise UsageError(f"srfix cannot write rows under this schema: no column type holds its fields {lost}.")
+        raise UsageError(f"srfix cannot write rows under this schema: no column type can hold its fields {lost}.")
     return inferred.columns
 
 
@@ -146,7 +146,7 @@ class StoreChange:
 
 
 def form_to_change(store: StoreDirectory, change: StoreChange) -> StoreFormat:
-    form, why = change.form, "as was said"
+    form, why = change.form, "as the user said"
     if form is None:
         detection = detect_format(store)
         form, why = detection.format, detection.why

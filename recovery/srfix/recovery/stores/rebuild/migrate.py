@@ -164,7 +164,7 @@ def refuse_open(offsets: StoreOffsets, path: str) -> None:
             f"{path} was left open (`status` 1 in its column family `offsets`): its process was killed. An "
             "application that runs exactly-once throws such a store away and restores it, because its rows may be "
             "ahead of what was committed. Start the application once on the directory and close it, or fill the "
-            "store from its topic with `srfix state rebuild`; if the application runs at-least-once, say "
+            "store from its topic with `srfix state rebuild`; if the application runs at-least-once, give "
             "--take-open."
         )
 
@@ -178,8 +178,8 @@ def copy_database(
         families = dict.fromkeys(change.family(name) for name in rows)
         if not release.has_headers_stores and (unknown := _HEADERS.intersection(families)):
             raise UsageError(
-                f"{source}: its rows are in {', '.join(sorted(unknown))}, and Kafka Streams {release} knows no stores with "
-                "headers. Name the kind that the store is to become, such as timestamped-kv."
+                f"{source}: its rows are in column families with headers ({', '.join(sorted(unknown))}), which Kafka "
+                f"Streams {release} does not have. Name the kind that the store is to become, such as timestamped-kv."
             )
         offsets: dict[bytes, bytes] = {}
         if OFFSETS_COLUMN_FAMILY in before.families:

@@ -154,7 +154,7 @@ def _ranges(job: Rebuild, cluster: TopicReader) -> tuple[ReadRange, ...]:
         if not any(limits.values()) and any(end for _, end in logs.values()):
             raise UsageError(
                 f"The group {job.application!r} has committed nothing for {job.topic}: Kafka Streams would restore "
-                "nothing, and process the topic from its start. Check --application; for a changelog say --until end."
+                "nothing, and process the topic from its start. Check --application; for a changelog, give --until end."
             )
     return tuple(
         ReadRange(partition=partition, start_offset=logs[partition][0], end_offset=max(limits[partition], 0))

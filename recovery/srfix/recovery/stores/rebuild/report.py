@@ -22,7 +22,7 @@ class WrittenStore(Part):
     task: str
     store: str
     rows: Count
-    """Rows; for a store that is rebuilt unchanged, the number of records that were put."""
+    """Rows; for a store that is rebuilt unchanged, the number of records that were written."""
     rewritten: Count
     """Rows whose bytes have changed."""
     kept_raw: Count
@@ -91,7 +91,7 @@ class Tally:
                 f"srfix cannot rewrite {counted(self.unreadable_rows, 'row')}, so it completed no directory: "
                 + "; ".join(str(row).rstrip(".") for row in self.unreadable)
                 + (" …" if self.unreadable_rows > len(self.unreadable) else "")
-                + ". Register what is missing, or keep their bytes as they are with --on-error keep-raw."
+                + ". Register any missing schemas, or keep the bytes of these rows with --on-error keep-raw."
             )
 
 
@@ -108,5 +108,5 @@ class StateWritten(DatedDocument, tag="srfix.state-written/1"):
     """The ranges that were read of the topic; null for a migration."""
     unreadable_rows: Count
     unreadable: list[Unreadable]
-    """The first of them."""
+    """The first unreadable rows."""
     notes: list[str]
