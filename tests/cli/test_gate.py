@@ -114,8 +114,8 @@ class TestFailOn:
         assert said == (
             ""
             if fails or severity is Severity.NOTE
-            else f"Below --fail-on ({fail_on.value}), so these findings do not cause exit code 1: SRF001 shop/users-store, "
-            f"{severity.value}."
+            else f"These findings are below --fail-on ({fail_on.value}), so they do not cause exit code 1: "
+            f"SRF001 shop/users-store, {severity.value}."
         )
 
 
@@ -133,7 +133,7 @@ class TestBaseline:
         again = srfix("diagnose", "--baseline", file, env=where)
         assert again.returncode == 0
         assert (
-            "Known from the baseline, so these findings do not cause exit code 1: SRF001 shop/users-store."
+            "The baseline lists these findings, so they do not cause exit code 1: SRF001 shop/users-store."
             in again.stdout
         )
         quiet = srfix("diagnose", "--baseline", file, "--quiet", env=where)

@@ -110,7 +110,7 @@ class TestByNames:
         said = ("--topology", topology, *SAID, "--optimization", "all", "--ignore", "shop-*")
         done = srfix("guard", *said)
         assert done.returncode == 0
-        assert "Ignored (--ignore), so these findings do not cause exit code 1: SRF001 shop/users-store" in done.stdout
+        assert "--ignore hides these findings, so they do not cause exit code 1: SRF001 shop/users-store" in done.stdout
         assert done.stderr.endswith("1 store judged; 4 things not looked at; 1 ignored.\n")
         assert [each["code"] for each in document(srfix("guard", *said, "--output", "json"), 0)["ignored"]] == [
             "SRF001"

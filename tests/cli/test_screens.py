@@ -81,7 +81,7 @@ def test_each_screen_of_their_repair_fits_80_lines(eight: World, tmp_path: Path)
     assert [planned.text.count(phantom) for phantom in eight.phantoms] == [1] * STORES
     assert (declined.code, declined.height <= 15, declined.lines[-1]) == (130, True, "Nothing was written.")
     assert (missing.code, applied.code, verified.code, hurried.code, undone.code) == (1, 0, 0, 2, 0)
-    assert verified.lines[0] == "Verified: 32 schema ids asked for, 1,536 live rows read"
+    assert verified.lines[0] == "Verified: 32 schema ids looked up, 1,536 live rows read"
     for shown in (planned, missing, verified, hurried):
         assert shown.height <= 80
         assert has_no_broken_name(shown)

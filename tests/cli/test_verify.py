@@ -125,7 +125,7 @@ class TestWhatWasVerified:
         ]
         counts = {"ids_asked": 2, "rows_read": 1, "confirmed": 4, "problems": 0, "not_looked_at": 0}
         assert told.document["subjects"] == [{"subject": PHANTOM, **counts}]
-        assert told.summary == "2 schema ids asked for, 1 live row read.\n4 checks passed, 0 problems.\n"
+        assert told.summary == "2 schema ids looked up, 1 live row read.\n4 checks passed, 0 problems.\n"
 
     def test_a_plan_that_was_never_applied_is_named_as_that_whatever_is_live(self, world: World) -> None:
         world.plan()

@@ -20,7 +20,9 @@ def _entry(place: str, summary: str, commands: Mapping[str, CommandEntry] | None
 
 
 STATE_COMMANDS: Final[dict[str, CommandEntry]] = {
-    "ls": _entry("commands.state.ls:ls", "List the applications, tasks and stores on disk, and who wrote them."),
+    "ls": _entry(
+        "commands.state.ls:ls", "List the applications, tasks and stores on disk, and the version that wrote them."
+    ),
     "get": _entry("commands.state.rows:get", "Print the rows of one key."),
     "scan": _entry("commands.state.rows:scan", "Print the rows of a store, raw or decoded."),
     "export": _entry("commands.state.export:export", "Write the rows of a store to files."),
@@ -29,7 +31,8 @@ STATE_COMMANDS: Final[dict[str, CommandEntry]] = {
     "where": _entry("commands.state.where:where", "Find the partition, the task and the hosts of a key."),
     "estimate": _entry("commands.state.estimate:estimate", "Estimate the time and memory of a restore."),
     "seed-changelog": _entry(
-        "commands.state.topic_plans:seed_changelog", "Plan to fill a store's changelog, before the reuse is turned off."
+        "commands.state.topic_plans:seed_changelog",
+        "Plan to fill a store's changelog, before you stop reusing its source.",
     ),
     "plan-expiry": _entry(
         "commands.state.topic_plans:plan_expiry", "Plan tombstones for keys that nobody has written for a long time."

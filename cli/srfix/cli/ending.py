@@ -93,7 +93,7 @@ def _left(target: Path, *, was_there: bool) -> str:
     from srfix.recovery.state.writing.staging import unfinished_path
 
     if target.exists() and not was_there:
-        return f"{target} is complete nevertheless. Run the same command again: it shows what is in it, and tidies up."
+        return f"{target} is complete nevertheless. Run the same command again: it shows the contents, and tidies up."
     unfinished = unfinished_path(target)
     if unfinished.exists():
         return (

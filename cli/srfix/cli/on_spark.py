@@ -41,7 +41,7 @@ class SessionOfCommand:
         if find_spec("pyspark") is None:
             raise UsageError(
                 "--engine spark needs PySpark, which is not installed. Install the extra: pip install 'srfix[spark]', and "
-                "Java 17 or later; or do without, by --engine local."
+                "Java 17 or later; or use --engine local."
             )
         self._choice = choice
         self._stack = stack
@@ -58,7 +58,7 @@ class SessionOfCommand:
             if master is None or master.startswith("local"):
                 # Without this, workers run the python3 in the PATH, which may be another Python.
                 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-            where = "as it is configured" if master is None else re.sub(r"(?<=//)[^/@\s]*@|[;?].*", "", master)
+            where = "with the configured master" if master is None else re.sub(r"(?<=//)[^/@\s]*@|[;?].*", "", master)
             self.say(f"Starting Spark ({where}) …")
             config = {**({} if is_connect else _QUIET), **self._choice.spark_conf}
             with _stdout_to_stderr(), _interrupts_kept():

@@ -26,7 +26,7 @@ _LOOKS: Final = 3
 LABELS: Final = ("code", "severity", "application", "store", "role")
 
 _IDS_MISSING: Final = "Schema ids missing under a phantom subject, each counted once for each subject."
-_NOT_LOOKED_AT: Final = "Things not looked at in the last full look that could hide a finding."
+_NOT_LOOKED_AT: Final = "Skipped checks of the last full look that could hide a finding."
 _LAST_LOOK: Final = "When the cluster and the registry last both answered."
 _REGISTRATIONS: Final = "Schema ids missing under a phantom subject, by whether watch registered them."
 _RELAXED: Final = "Phantom subjects whose compatibility somebody relaxed and did not put back."

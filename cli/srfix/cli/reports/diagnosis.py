@@ -20,7 +20,6 @@ from srfix.recovery.repair.planning.wanted import ONLY_ON_REQUEST
 from srfix.recovery.report.in_short import InShort, StoreInShort, in_short
 from srfix.recovery.report.places import ids_in_short, keys_in_short, ranges
 from srfix.serde.errors import SrfixError
-from srfix.serde.printable import capitalized
 from srfix.serde.subjects.names import Role
 
 MOST_SOURCES: Final = 5
@@ -126,7 +125,10 @@ def _evidence(finding: Finding) -> Iterator[str]:
             yield _piece(piece)
     if is_long:
         named = words.some(other_topics)
-        yield f"compared and not chosen: {named} (--output json shows the evidence for and against each topic)"
+        yield (
+            f"topics that srfix compared but did not choose: {named} (--output json shows the evidence for and against "
+            "each topic)"
+        )
 
 
 def _has_several_splits(finding: Finding) -> bool:
@@ -327,7 +329,7 @@ def _facts(store: StoreInShort, *, has_table: bool = False) -> Iterator[tuple[st
         if any(not note.repairable for note in finding.notes):
             unplanned = "not possible now"
         how = counted(store.writes, "write") if store.writes else unplanned
-        around = f"; the plan prevents that the registry refuses them ({', '.join(overcome)})" if overcome else ""
+        around = f"; the plan makes sure that the registry accepts them ({', '.join(overcome)})" if overcome else ""
         yield "repair", how + around
     for note in finding.notes:
         if not note.repairable:
@@ -360,8 +362,8 @@ def _not_looked_at(diagnosis: Diagnosis) -> Iterator[str]:
         yield f"Not looked at: {line}"
     if len(lines) > _MOST_REASONS:
         more = counted(len(lines) - _MOST_REASONS, "other reason")
-        yield f"Not looked at for {more}: more things that could hide a finding; --details lists them"
+        yield f"srfix skipped more checks that could hide a finding, for {more}; --details lists them"
     harmless_count = len(diagnosis.not_looked_at) - len(hiding)
     if harmless_count and (hiding or not diagnosis.has_findings):  # otherwise the verdict says it
-        besides = "besides, " if hiding else ""
-        yield capitalized(f"{besides}{counted(harmless_count, 'thing')} not looked at; this cannot hide a finding")
+        kind = "other skipped check" if hiding else "skipped check"
+        yield f"{counted(harmless_count, kind)} cannot hide a finding"

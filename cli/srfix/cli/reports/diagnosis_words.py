@@ -38,11 +38,11 @@ def verdict_of(diagnosis: Diagnosis) -> Verdict:
     how_bad = kinds[0].value if len(kinds) == 1 else ", ".join(f"{counts[kind]:,} {kind.value}" for kind in kinds)
     stores = f"{counted(len(diagnosis.examined), 'store')} examined"
     if hiding := sum(skipped.could_hide for skipped in diagnosis.not_looked_at):
-        unseen = f"; {counted(hiding, 'thing')} not looked at, which could hide more findings"
+        unseen = f"; {counted(hiding, 'skipped check')} could hide more findings"
     elif harmless_count := len(diagnosis.not_looked_at):
         unseen = f"; {counted(harmless_count, 'thing')} skipped, none can hide a finding"
     else:
-        unseen = "; all was looked at"
+        unseen = "; no check was skipped"
     noted = f", {counted(notes, 'note')}" if notes else ""
     tone = tone_of(kinds[0])
     return Verdict(text=f"{counted(wrong, 'finding')}: {how_bad}", tone=tone, more=f"{stores}{noted}{unseen}.")
@@ -108,6 +108,6 @@ def ignored_line(diagnosis: Diagnosis) -> str:
     ]
     unseen = len(diagnosis.ignored) - len(findings)
     parts = [f"{counted(len(findings), 'finding')} ({', '.join(findings)})"] if findings else []
-    parts += [f"{counted(unseen, 'thing')} not looked at"] if unseen else []
+    parts += [counted(unseen, "skipped check")] if unseen else []
     patterns = ", ".join(dict.fromkeys(ignored_finding.pattern for ignored_finding in diagnosis.ignored))
-    return f"Ignored: {' and '.join(parts)}, by --ignore {patterns}."
+    return f"--ignore {patterns} hides {' and '.join(parts)}."

@@ -43,7 +43,7 @@ def forecast_verdict(forecast: Forecast) -> blocks.Verdict:
     return blocks.Verdict(
         text=f"{counted(len(serious), 'finding')}: {kinds_in_words}"
         if serious
-        else "Nothing that was looked at will break",
+        else "Nothing that srfix looked at will break",
         tone=tone,
         more=_looked_at(forecast),
     )
@@ -71,7 +71,7 @@ def forecast_blocks(forecast: Forecast) -> Iterator[blocks.Block]:
     yield from blocks.titled_list("Notes", (f"{_title(finding)}: {finding.explanation}" for finding in notes))
     if forecast.ignored:
         named = enumerated([_title(finding) for finding in forecast.ignored])
-        yield blocks.Paragraph(f"Ignored (--ignore), so these findings do not cause exit code 1: {named}.")
+        yield blocks.Paragraph(f"--ignore hides these findings, so they do not cause exit code 1: {named}.")
     yield blocks.FieldList(tuple(_assumed(forecast)), title="Judged for")
     yield from _tables(forecast)
     left_out = (*forecast.skipped, *forecast.unasked)
@@ -131,9 +131,9 @@ def _tables(forecast: Forecast) -> Iterator[blocks.Block]:
         )
     if other_stores:
         yield blocks.Paragraph(
-            f"These stores do not: {enumerated(sorted(other_stores))}. Each of them has a changelog of its own, or no "
-            "changelog. If a store has no changelog, its serdes make a subject without a topic, and this is "
-            "harmless (SRF007)."
+            f"These stores do not restore from a source topic: {enumerated(sorted(other_stores))}. Each of them has a "
+            "changelog of its own, or no changelog. If a store has no changelog, its serdes make a subject without a "
+            "topic, and this is harmless (SRF007)."
         )
     rows: dict[tuple[str, str, str], list[str]] = {}
     for subject_forecast in forecast.subjects:

@@ -148,12 +148,12 @@ def of_topic(finding: TopicFinding) -> tuple[FindingIdentity, Severity]:
 def _blocks(compared: Compared, below: dict[FindingIdentity, Severity], gate: Gate) -> Iterator[Block]:
     if compared.known:
         yield Paragraph(
-            f"Known from the baseline, so these findings do not cause exit code 1: {enumerated(compared.known)}."
+            f"The baseline lists these findings, so they do not cause exit code 1: {enumerated(compared.known)}."
         )
     if any(severity.is_at_least(Gate().fail_on) for severity in below.values()):
         named = [f"{finding_key}, {severity.value}" for finding_key, severity in below.items()]
         yield Paragraph(
-            f"Below --fail-on ({gate.fail_on.value}), so these findings do not cause exit code 1: {enumerated(named)}."
+            f"These findings are below --fail-on ({gate.fail_on.value}), so they do not cause exit code 1: {enumerated(named)}."
         )
 
 

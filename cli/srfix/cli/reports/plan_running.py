@@ -128,14 +128,14 @@ class RollbackDocument(VersionedDocument, tag="srfix.rollback/1"):
     """What `srfix rollback` undid."""
 
     digest: Sha256
-    """The plan's."""
+    """The digest of the plan."""
     journal: str
     undone: list[str]
     left: list[str]
     steps: list[StepTold]
     """Each step of the plan, last first."""
     is_complete: bool
-    """False if it stopped on its way."""
+    """False if the rollback stopped before its end."""
 
 
 def steps_told(
@@ -166,7 +166,7 @@ def steps_told(
 
 
 class AppliedStep(ActionPart, kw_only=True):
-    """A step that this run did or found done."""
+    """A step that this run did, or found done already."""
 
     outcome: Literal["done", "found done"]
 
@@ -175,11 +175,11 @@ class AppliedDocument(VersionedDocument, tag="srfix.applied/1"):
     """What `srfix apply` did."""
 
     digest: Sha256
-    """The plan's."""
+    """The digest of the plan."""
     registry: str
     journal: str
     steps: list[AppliedStep]
-    """Those that this run did or found done."""
+    """The steps that this run did, or found done already."""
     left: list[int]
     """Steps of the plan that --only left for later."""
     next: list[str]

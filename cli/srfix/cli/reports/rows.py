@@ -82,7 +82,8 @@ def _blocks(rows: list[DecodedRow], stores: list[StateStore], retention: Retenti
         if any(store.is_damaged for store in stores):
             yield Paragraph("srfix found no row in the part that it could read; the store is damaged.")
         elif any(store.is_shut for store in stores):
-            yield Paragraph("srfix found no row in the part that it may read. It may not read all of the store.")
+            part = "srfix found no row in the part of the store that this user is allowed to read."
+            yield Paragraph(f"{part} The user is not allowed to read the rest.")
         else:
             yield Paragraph("There is no row.")
         return

@@ -96,7 +96,7 @@ class Story:
             ),
             Paragraph(f"The writer's schema (id {staged.writer_ids[1]}), subject {staged.source_subject}:"),
             ItemList((damage.WRITER_SCHEMA_2,)),
-            Paragraph(f"The application's own (id {staged.internal_id}), subject {staged.phantom_subject}:"),
+            Paragraph(f"The application's own schema (id {staged.internal_id}), subject {staged.phantom_subject}:"),
             ItemList((self.client.schema_by_id(staged.internal_id).schema.text,)),
             Paragraph(
                 f"There is no topic {phantom_topic}. Kafka Streams up to 2.6.3 uses {staged.source_topic} instead, "
@@ -115,7 +115,7 @@ class Story:
                 ItemList((error.message,)),
             )
         else:
-            raise AssertionError("The read that must fail did not.")
+            raise AssertionError("The demo expects this read to fail, but it did not fail.")
 
     def _dual_read(self) -> None:
         second_answers: list[SecondAnswered] = []

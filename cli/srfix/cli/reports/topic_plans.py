@@ -57,24 +57,24 @@ class TopicAppliedDocument(VersionedDocument, tag="srfix.topic-applied/1"):
     """What `srfix apply` did with a plan that writes to a topic."""
 
     digest: Sha256
-    """The plan's."""
+    """The digest of the plan."""
     topic: str
     journal: str
     steps: list[TopicAppliedStep]
     is_finished: bool
-    """False if it stopped on its way."""
+    """False if the run stopped before its end."""
 
 
 class TopicRollbackDocument(VersionedDocument, tag="srfix.topic-rollback/1"):
     """What `srfix rollback` undid of a plan that writes to a topic."""
 
     digest: Sha256
-    """The plan's."""
+    """The digest of the plan."""
     topic: str
     journal: str
     steps: list[TopicUndoneStep]
     is_finished: bool
-    """False if it stopped on its way."""
+    """False if the run stopped before its end."""
 
 
 def apply_to_topic(
@@ -93,7 +93,7 @@ def apply_to_topic(
         return ExitCode.INTERRUPTED
     done: list[tuple[plan_file.TopicStep, StepReport]] = []
     is_news = True
-    with running(journal_path, says="what is begun") as run, _clients(connection, plan) as (cluster, hand):
+    with running(journal_path, says="which steps have begun") as run, _clients(connection, plan) as (cluster, hand):
         records_path = kept_records_path(path)
         for event in apply_topic_plan(plan, cluster, hand, journal_path, kept_path=records_path):
             match event:
@@ -121,8 +121,8 @@ def apply_to_topic(
         heading = blocks.Heading(f"Applied: {counted(len(plan.actions), 'step')} carried out", tone=blocks.Tone.GOOD)
     shown: list[blocks.Block] = [heading]
     if left := sum(report.left for _step, report in done):
-        what = "it, or it has gone" if left == 1 else "them, or they have gone"
-        text = f"srfix did not change {counted(left, 'key')}: since the plan was made, somebody has written {what}."
+        what = "it was written again, or it" if left == 1 else "they were written again, or they"
+        text = f"srfix did not change {counted(left, 'key')}: since the plan was made, {what} disappeared."
         shown.append(blocks.Paragraph(text))
     if run.code is ExitCode.OK:
         shown.append(blocks.ItemList(plan.playbook, is_numbered=True))
@@ -203,9 +203,11 @@ def _is_wanted(plan: plan_file.TopicPlan, question: str, command: str) -> bool:
 
 def _remarks(report: StepReport) -> str:
     parts = [
-        f"{report.stood:,} were already there" if report.stood else "",
-        f"{report.left:,} left as they are, because others have written them" if report.left else "",
-        f"{report.put_back:,} records of others were replaced, and srfix wrote them again" if report.put_back else "",
+        f"{counted(report.stood, 'record')} already there" if report.stood else "",
+        f"{counted(report.left, 'key')} not changed, because others have written there" if report.left else "",
+        f"srfix replaced {counted(report.put_back, 'record')} of others, and wrote them again"
+        if report.put_back
+        else "",
     ]
     text = "; ".join(part for part in parts if part)
     return f" ({text})" if text else ""

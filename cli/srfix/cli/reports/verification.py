@@ -86,7 +86,7 @@ def verification_code(events: Sequence[Event]) -> ExitCode:
 
 
 def looked_at(ids: int, rows: int) -> str:
-    return f"{counted(ids, 'schema id')} asked for, {counted(rows, 'live row')} read"
+    return f"{counted(ids, 'schema id')} looked up, {counted(rows, 'live row')} read"
 
 
 def _in_short(events: Sequence[Event]) -> Iterator[blocks.Block]:
@@ -161,7 +161,7 @@ class VerifiedId(Part):
 
 
 class NotVerified(Part):
-    """What was not looked at."""
+    """A check that srfix skipped."""
 
     subject: str
     what: str
@@ -171,7 +171,7 @@ class VerificationDocument(VersionedDocument, tag="srfix.verification/1"):
     """The result of `srfix verify`."""
 
     digest: Sha256
-    """The plan's."""
+    """The digest of the plan."""
     verified: bool
     """True if every check holds and srfix looked at everything."""
     subjects: list[VerifiedSubject]
@@ -225,7 +225,7 @@ class TopicVerificationDocument(VersionedDocument, tag="srfix.topic-verification
     """The result of `srfix verify` for a plan that writes to a topic."""
 
     digest: Sha256
-    """The plan's."""
+    """The digest of the plan."""
     topic: str
     verified: bool
     """True if every check holds."""

@@ -35,8 +35,8 @@ def in_words(event: events.Event) -> str:
         case events.NewIds():
             return f"New in the {event.role.value}s of topic {event.topic}: {_ids(event.schema_ids)}."
         case events.Registered():
-            again = ", which an earlier run had begun" if event.was_resumed else ""
-            what = f"Registered under {event.subject}: {_ids(event.schema_ids)}{again}."
+            again = " An earlier run had begun this registration." if event.was_resumed else ""
+            what = f"Registered under {event.subject}: {_ids(event.schema_ids)}.{again}"
             return f"{what} To undo this, use the journal {event.journal}."
         case events.Withheld():
             return f"Missing under {event.subject}: {_ids(event.schema_ids)}. Not registered, because: {event.why}."
