@@ -77,7 +77,7 @@ class TestUrlList:
 
     @pytest.mark.parametrize("urls", ["", " , ", []])
     def test_no_url_at_all_is_refused(self, urls: str | list[str]) -> None:
-        with pytest.raises(UsageError, match="No registry URL was given. Give one"):
+        with pytest.raises(UsageError, match=r"No registry URL was given\. Give one"):
             RegistryClient(urls)
 
     @pytest.mark.parametrize(
