@@ -100,7 +100,7 @@ class Applications:
         """Internal topics of an application without a group, which may have expired, or of another application."""
         internal = None if self.is_group(name) else self._internal_topic(name, changelog)
         if internal is not None:
-            yield rules.LEFT_TOPICS.of_application(name, f"there is no group {name}, but topic {internal}")
+            yield rules.LEFT_TOPICS.of_application(name, f"there is no group {name}, but there is topic {internal}")
 
     def of_store(self, name: str, store: str) -> Iterator[Evidence]:
         """Evidence against a store that is not in its application's given files; an in-memory store leaves none."""
@@ -110,7 +110,7 @@ class Applications:
         if names and store not in names:
             yield rules.NOT_THERE.of_application(
                 name,
-                f"the files that you gave of application {name} have {counted(len(names), 'store')}, and none is "
+                f"the files that you gave for application {name} have {counted(len(names), 'store')}, and none is "
                 f"called {store}",
             )
 

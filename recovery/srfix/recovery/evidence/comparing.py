@@ -147,7 +147,7 @@ def compare_schemas(topic: Topic, internal: Internal, writer: Writer) -> Compari
         rule = rules.KEY_FIELDS if shared == len(names) else rules.OTHER_KEY_FIELDS
         detail = f"{shared} of the {len(names)} fields of the store's key schema are fields of {writer.where}"
         if len(names) == 1:
-            detail = f"the only field of the store's key schema is {'a' if shared else 'no'} field of {writer.where}"
+            detail = f"the only field of the store's key schema is {'' if shared else 'not '}a field of {writer.where}"
         return Comparison(pieces=(rule.of_topic(topic, detail),))
     named, shared = (0, 0) if internal.writer.folded.isdisjoint(writer.folded) else _shared(internal.writer, writer)
     if named == 0:

@@ -68,7 +68,7 @@ def _source(kind: str, weight: Weight, when: str, *, against: bool = False) -> R
 NOT_THERE: Final = _application(
     "not-there",
     Weight.WEAK,
-    "the person gave its state directory or topology, which has no store of the name",
+    "the person gave the application's state directory or topology, and it has no store of this name",
     against=True,
 )
 GIVEN: Final = _application(
@@ -84,13 +84,14 @@ STREAMS_GROUP: Final = _application(
 INTERNAL_TOPICS: Final = _application(
     "internal-topics",
     Weight.STRONG,
-    "it has a group, and there are topics with names that only Kafka Streams gives (a repartition topic, a store "
-    "with a number), which share exactly the group's name with the changelog",
+    "it has a group, and there is an internal topic that begins with the group's name: one with a numbered name that "
+    "only Kafka Streams gives, or a repartition or subscription topic whose name agrees with the changelog's name "
+    "exactly up to the end of the group's name",
 )
 LEFT_TOPICS: Final = _application(
     "internal-topics",
     Weight.WEAK,
-    "it has no group, but such topics exist: its group may have expired, so the application is only a doubt",
+    "it has no group, but such a topic exists: its group may have expired, so this only makes others less certain",
 )
 PLAIN_GROUP: Final = _application(
     "plain-group", Weight.CONCLUSIVE, "its group has members, and none of them is a stream thread", against=True
@@ -98,11 +99,11 @@ PLAIN_GROUP: Final = _application(
 OTHER_QUERY: Final = _application(
     "ksqldb-name",
     Weight.CONCLUSIVE,
-    "the name begins with a ksqlDB query's name, which ends at another place",
+    "the changelog's name begins with a ksqlDB query's name, and that is not the application's name",
     against=True,
 )
 LEFT_ELSEWHERE: Final = _source(
-    "state-directory", Weight.WEAK, "the checkpoint of its task leaves only other topics", against=True
+    "state-directory", Weight.WEAK, "the checkpoint of its task allows only other topics", against=True
 )
 AUTOMATIC_NAME: Final = _source(
     "store-name", Weight.STRONG, "the store's automatic name contains the topic: `<topic>-STATE-STORE-<number>`"
@@ -130,7 +131,10 @@ KEY_FIELDS: Final = _source(
     "only the keys can be compared, and every field of the phantom's key schema is one of the topic's",
 )
 OTHER_KEY_FIELDS: Final = _source(
-    "key-similarity", Weight.STRONG, "only the keys can be compared, and not every field is", against=True
+    "key-similarity",
+    Weight.STRONG,
+    "only the keys can be compared, and at least one field of the phantom's key schema is not one of the topic's",
+    against=True,
 )
 SAME_FIELDS: Final = _source("same-fields", Weight.WEAK, "in addition, the topic's schema has no other field")
 SAME_RECORD: Final = _source(
@@ -164,8 +168,8 @@ NOT_COMMITTED: Final = _source(
 ANOTHER_COMMITTED: Final = _source(
     "committed-offsets",
     Weight.STRONG,
-    "the same is true, and the topic has every field. Exactly one topic that the group has committed has every "
-    "field, too, and it has extra fields only if this one has some (for a ksqlDB query, which has no global tables, "
+    "the same is true, and the topic has every field. Exactly one topic on which the group has committed offsets has "
+    "every field, too, and it has extra fields only if this one has some (for a ksqlDB query, which has no global tables, "
     "extra fields do not matter). And the store is not named only after this topic",
     against=True,
 )
@@ -192,7 +196,10 @@ RULES: Final = (
         "explicit", Weight.CONCLUSIVE, "a person names it (`--source`): this decides, whatever the other evidence says"
     ),
     _source(
-        "state-directory", Weight.CONCLUSIVE, "the store's own offsets name it, or nothing else is left in its task"
+        "state-directory",
+        Weight.CONCLUSIVE,
+        "the store's own offsets name it; or, apart from stores with a changelog of their own, its task has only this "
+        "store and this topic",
     ),
     _source("state-directory", Weight.WEAK, "its task's checkpoint names it, but allows other stores or topics, too"),
     LEFT_ELSEWHERE,
@@ -208,7 +215,7 @@ RULES: Final = (
         Weight.CONCLUSIVE,
         "the query's topology says so; the weight is that of `topology`",
     ),
-    _source("ksqldb", Weight.STRONG, "the query reads one table; weak where it reads several"),
+    _source("ksqldb", Weight.STRONG, "the query reads one table; weak if it reads several"),
     AUTOMATIC_NAME,
     NAMED_AFTER,
     NAMED_OTHERWISE,

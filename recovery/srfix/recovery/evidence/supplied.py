@@ -52,7 +52,7 @@ def against(store: SuspectStore, topics: Collection[Topic], survey: Survey) -> I
     for topic in sorted(topics):
         if topic not in left:
             yield LEFT_ELSEWHERE.of_topic(
-                topic, f"the checkpoint of the store's task leaves it {', '.join(left)}, and not this topic"
+                topic, f"the checkpoint of the store's task allows only {', '.join(left)}, and not this topic"
             )
 
 
