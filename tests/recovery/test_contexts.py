@@ -197,7 +197,7 @@ class TestFromEitherUrl:
         client.register(source, Schema(text=W2))
         finding = reached.findings(reader=Reader.PLAIN, streams_version="2.7")["SRF017"]
         assert finding.severity is Severity.BROKEN
-        assert "It is in a named context, so a reader that asks for the id there" in finding.explanation
+        assert "The subject is in a named context, so a reader that asks for the id there" in finding.explanation
 
     def test_the_content_under_another_id_is_missing(self, reached: World) -> None:
         """The failing reader never comes to ask by content: the registry does not give it the id."""

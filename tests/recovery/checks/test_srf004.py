@@ -224,7 +224,7 @@ class TestWithRowsOnDisk:
         rewrite(world, staged, {b"u1": value(other, ONE_LONG_AND_NULL)}, last=2)
         finding = world.findings(streams_version=damage.STREAMS_VERSION)["SRF004"]
         assert [fault.schema_id for fault in finding.schema_ids] == [other]
-        assert f"schema id {other}. It is missing under users-value" in finding.explanation
+        assert f"schema id {other}. This id is missing under users-value" in finding.explanation
 
     def test_a_dual_reader_fails_where_neither_subject_has_it(self, world: World, staged: damage.Staged) -> None:
         found = world.findings(streams_version="2.7", reader=Reader.DUAL)["SRF004"]

@@ -116,7 +116,9 @@ class TestOnRestore:
     def test_a_reader_that_needs_no_version_makes_it_a_note(self, reader: Reader) -> None:
         found = forecast(TABLE, assumed(reader=reader))
         assert told(found) == [("SRF001", "note", "possible")]
-        assert f"A {reader.value} reader can read the rows without that version" in only(found).explanation
+        assert (
+            f"A {reader.value} reader can read the rows without versions under this subject" in only(found).explanation
+        )
         assert not found.fails
 
     def test_an_unknown_reader_is_said(self) -> None:

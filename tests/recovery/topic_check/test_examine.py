@@ -61,7 +61,7 @@ class TestWhatIsLive:
         assert (found.answers.lives, found.answers.cleanup_policy) == (Lives.LATEST_OF_KEY, "compact")
         assert [fault.schema_id for fault in only(found).schema_ids] == [2]
         assert (
-            "The same is true for schema id 1, but only records that newer ones have replaced carry this id."
+            "The same is true for schema id 1, but newer records have replaced all records with this id."
             in only(found).explanation
         )
         assert found.skipped == ()
@@ -177,7 +177,8 @@ class TestTheReader:
             finding = only(look(world, subject=":.eu:source.users-value", reader=TopicReader.PLAIN))
             assert finding.severity is Severity.BROKEN
             assert (
-                "In context .eu the registry gives a schema only to a subject that holds its id" in finding.explanation
+                "In context .eu the registry returns a schema only if the request names a subject that holds its id"
+                in finding.explanation
             )
             assert '"Error retrieving Avro value schema for id 1"' in finding.explanation
             assert look(world, subject=":.eu:users-value", reader=TopicReader.PLAIN).findings == ()
@@ -220,7 +221,7 @@ class TestTheReader:
             first = world.registry.seed(HOLDER, schema, schema_type="JSON")
             world.put(TOPIC, ("a", frame_id(first, b'{"id":1}')))
             assert (
-                "(ksqlDB reads JSON_SR in this way since 0.28.2"
+                "(From 0.28.2 on, ksqlDB reads JSON_SR in this way."
                 in only(look(world, reader=TopicReader.KSQLDB)).explanation
             )
             for text in (schema, schema.replace("integer", "number")):

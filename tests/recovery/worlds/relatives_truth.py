@@ -240,7 +240,7 @@ def _polluted(staged: StagedWorld, finding: Finding) -> str:
             held = (world.subjects.get(world.table_subject(store, "key"), SubjectSetup(())) for store in renewed)
             may |= {staged.ids[version.schema] for setup in held for version in setup.versions}
         # Nobody can know it for a key on disk whose records compaction has removed.
-        if "cannot tell these apart" in finding.explanation:
+        if "cannot tell these cases apart" in finding.explanation:
             may |= {schema_id for line, schema_id in staged.ids.items() if "Key(" in line}
     wrong = {int(fault.schema_id) for fault in finding.schema_ids} - may
     if wrong or not may:

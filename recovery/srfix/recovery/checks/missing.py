@@ -171,8 +171,8 @@ def _unless_without_logging(facts: StoreFacts) -> str:
     if source is None or any(e.kind in _TELLS_OF_RESTORES and e.topic == source.topic for e in facts.evidence):
         return ""
     return (
-        " srfix cannot tell this store from one without logging, into which nothing is restored (SRF007). --state-dir may "
-        "show which of the two it is."
+        " srfix does not know whether this store is one without logging; nothing is restored into such a store (SRF007). "
+        "--state-dir may show it."
     )
 
 
@@ -220,8 +220,8 @@ def _condition(role: RoleFacts, context: CheckContext) -> str:
     named = context.registry.context_of(role.subject)
     if context.fails_by_id(role.subject):
         return (
-            f"even a plain reader asks for the id under this subject. In context {named} the registry gives a schema "
-            "only to a subject that holds its id. So "
+            f"even a plain reader asks for the id under this subject. In context {named} the registry returns a "
+            "schema only if the request names a subject that holds its id. So "
         )
     return (
         ""

@@ -163,6 +163,6 @@ def make_certain(facts: StoreFacts, context: CheckContext) -> str:
     )
     return (
         f"No evidence proves that store {store.name} restores from topic {topic}; a store without logging looks the "
-        "same (SRF007). Look it up (Topology.describe(), EXPLAIN in ksqlDB, or the code). If the store does restore "
-        f"from the topic, run {again}."
+        "same (SRF007). Find the store's topic in Topology.describe(), with EXPLAIN in ksqlDB, or in the code. If the "
+        f"store does restore from topic {topic}, run {again}."
     )

@@ -116,8 +116,8 @@ def _not_needed(code: str, facts: StoreFacts, subject: Subject, request: RepairR
         code=code,
         subject=subject,
         why=(
-            f"Store {facts.store} lacks schema ids under {subject}, which is a note ({code}): nothing fails, "
-            "because the store's reader does not ask for the ids there now. To register the ids nevertheless: "
+            f"{subject} lacks schema ids of store {facts.store}. This is only a note ({code}): nothing fails, "
+            "because the store's reader does not ask for these ids there now. To register the ids nevertheless: "
             f"{request.plan_with(facts.store.application, facts.store.name, code)}."
         ),
     )
@@ -237,7 +237,7 @@ def _foretold_of_phantom(
         )
         yield f"{subject} {does} {named_ids(pair.missing)}."
     if needless:
-        yield f"A {judged.reader.value} reader can read the rows without that version, so nothing fails."
+        yield f"A {judged.reader.value} reader can read the rows without versions under this subject, so nothing fails."
         return
     if judged.looks_versions_up is not Certainty.CERTAIN:
         yield (
@@ -297,14 +297,14 @@ def _foretold_of_new(
     new: NewSchema, judged: JudgedStore, subject: Subject, *, needless: bool, is_shown: bool
 ) -> Iterator[str]:
     store = judged.store
-    whose = f"{'the global store' if store.is_global else 'store'} {store.name} of application {store.application}"
-    lookup = f"{subject}, which {whose} asks for the schemas of topic {store.topic}'s records"
+    whose = f"{'The global store' if store.is_global else 'Store'} {store.name} of application {store.application}"
     if judged.sight.registry is None:
-        yield f"Nobody registers {new.origin} under {lookup}."
+        yield f"Nobody registers {new.origin} under {subject}."
     else:
-        yield f"{new.origin} is not registered under {lookup}."
+        yield f"{new.origin} is not registered under {subject}."
+    yield f"{whose} asks this subject for the schemas of the records of topic {store.topic}."
     if needless:
-        yield f"A {judged.reader.value} reader can read the rows without that version, so nothing fails."
+        yield f"A {judged.reader.value} reader can read the rows without versions under this subject, so nothing fails."
         return
     looks_up = judged.looks_versions_up is Certainty.CERTAIN
     if_so = "" if looks_up else ", if the store's reader looks up the version there"

@@ -69,8 +69,8 @@ def _explanation(
         sentences.append(why_nothing_fails(role.subject, context))
     else:
         sentences.append(
-            "So the rows in these directories can be read. The next restore loads records with these ids: after a "
-            "lost state directory, a move of the partition to another instance, or a standby's take-over. Then "
+            "So the rows in these directories can be read. The next restore (after a lost state directory, "
+            "a move of the partition to another instance, or a standby's take-over) loads records with these ids. Then "
             f"{failing_read(facts, role, faults, context)}. This holds only for the state directories that you "
             "gave. They do not show standbys, or an instance that has restored since the copy."
         )
@@ -81,7 +81,7 @@ def _next(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
     if context.lookup_severity(role.subject) is Severity.NOTE:
         return nothing_to_do(context, *facts.store.options, "--also", CODE)
     return (
-        "Repair it before the next restore. Until then keep the state directories: do not wipe, do not restart, "
+        "Make the repair before the next restore. Until then keep the state directories: do not wipe, do not restart, "
         f"and avoid moving partitions. Run {context.command_line.plan_and_apply(*facts.store.options)}."
     )
 

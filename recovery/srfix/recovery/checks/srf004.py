@@ -135,7 +135,7 @@ def _explanation(
 ) -> str:
     store = facts.store
     ids = f"schema id{'s' if len(absent) > 1 else ''} {listed(absent)}"
-    they = "They are" if len(absent) > 1 else "It is"
+    they = "These ids are" if len(absent) > 1 else "This id is"
     seen = carried(facts, role, absent)
     if set(absent) <= set(role.state.schema_ids):
         first = f"The phantom subject of {store.in_words}, {role.subject}, holds {ids}. {they} missing under {subject}"
@@ -187,7 +187,7 @@ def _next(facts: StoreFacts, severity: Severity, context: CheckContext) -> str:
     if not is_certain(facts):
         return f"Keep the state directory and register the ids: {register}. {make_certain(facts, context)}"
     return (
-        f"Either keep the state directory and register the ids: {register}. Or, if 2.7 or later runs on every instance "
+        f"Keep the state directory and register the ids: {register}. Or, if 2.7 or later runs on every instance "
         "and diagnose finds no SRF016 and no SRF017, wipe the state directory and let the application restore it."
     )
 
@@ -247,7 +247,7 @@ def _advise(request: AdviceRequest) -> Iterator[str]:
     if request.rules.wiping is not None:
         wipe = f"{capitalized(request.rules.wiping)}."
     elif not all(f.source is not None and is_conclusive(f.evidence, f.source.topic) for f in mirrored):
-        wipe = "Do not wipe it as long as no evidence is conclusive about the topic that a restore would load."
+        wipe = "Do not wipe it until conclusive evidence shows which topic a restore would load."
     else:
         wipe = (
             "Or, after 2.7 or later runs everywhere, wipe the state instead: the restored rows then carry the "

@@ -251,7 +251,8 @@ CHECK: Final = Check(
         "key subject. The application's own version is the latest one that is neither in a key of the topic nor under "
         "the source's key subject. The reader writes only one id. So if the keys carry several ids, look-ups of some "
         "keys always miss. Without a phantom key subject, srfix does not know what the reader writes, and claims "
-        "nothing. With --state-dir, it counts the rows of each kind in the store."
+        "nothing. With --state-dir, srfix also counts the rows in the store: how many carry the reader's id, and how many "
+        "carry another id of the topic's keys."
     ),
     remedy="No registration repairs this, so srfix plan leaves it alone. Let the reader write keys under the "
     "producer's schema. Or write a new topic with keys under the reader's schema, build the table from it, and let "

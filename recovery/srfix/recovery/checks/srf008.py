@@ -2,7 +2,7 @@
 
 A foreign-key join hands its serdes the names `<registration topic>-pk`, `-fk` and `-vh`
 (`KTableImpl.decoratePseudoTopic`, KAFKA-9390), which are never topics. While the registration topic exists, such
-subjects are normal and no finding.
+subjects are normal, and srfix reports no finding.
 """
 
 from __future__ import annotations
@@ -57,9 +57,10 @@ CHECK: Final = Check(
         "registration topic is gone, too."
     ),
     cause="A foreign-key join (Kafka Streams 2.4 and later) with registry serdes was taken out of the topology, or "
-    "its application was reset. As long as the join exists, these subjects are normal and no finding.",
-    detection="srfix knows such a subject by its name. The full topic listing lacks the registration topic, and the "
+    "its application was reset. As long as the join exists, these subjects are normal, and srfix "
+    "reports no finding.",
+    detection="srfix recognises such a subject by its name. The full topic listing lacks the registration topic, and the "
     "group exists.",
-    remedy="Do nothing. Leave the subjects while the application lives: the join may come back with it.",
+    remedy="Do nothing. Leave the subjects while the application lives, because it may get the join again.",
     find_of_application=find,
 )

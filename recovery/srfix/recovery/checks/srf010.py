@@ -146,18 +146,19 @@ def _explanation(
     facts: StoreFacts, subject: str, topic: str, internal: Mapping[SchemaId, str], *, is_sure: bool
 ) -> str:
     reasons = "; ".join(f"schema id {schema_id}: {why}" for schema_id, why in internal.items())
+    which = "this version" if len(internal) == 1 else "these versions"
     return (
         f"{subject} holds {'a version' if len(internal) == 1 else 'versions'} that no record of topic {topic} "
         f"carries. {'The evidence says that the' if is_sure else 'The'} serde of {facts.store.in_words} "
-        f"{'registered it, not a producer' if is_sure else 'writes with it'} ({reasons}). When a producer registers "
-        "its next schema, the registry checks that schema against such a version, too. Readers that take the "
-        "latest version may get it."
+        f"{'registered' if is_sure else 'writes with'} {which}{', not a producer' if is_sure else ''} ({reasons}). "
+        "When a producer registers its next schema, the registry checks that schema against such a version, too. "
+        "Readers that take the latest version may get it."
     ) + (
         ""
         if is_sure
         else (
-            " But a producer may have registered the version and not written with it yet, or its records may be gone: "
-            "srfix cannot tell these apart."
+            " But perhaps a producer has registered the version and has not written with it yet, or all records with it "
+            "are gone. srfix cannot tell these cases apart."
         )
     )
 

@@ -57,7 +57,7 @@ def _traces(state: SubjectState, registry: ReadableRegistry) -> Iterator[str]:
     if state.mode == "IMPORT":
         yield (
             "the subject's own mode is IMPORT, so the registry refuses the application's own registrations there "
-            "(42205), and the application's next internal schema ends its thread"
+            "(42205), and the stream thread ends when the application next registers an internal schema"
         )
 
 

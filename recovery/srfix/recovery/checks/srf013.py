@@ -86,7 +86,7 @@ def _undecodable(facts: StoreFacts, role: RoleFacts, bodies: Bodies | None) -> I
         f"decode with the schema of the id before it: {'; '.join(map(_place, bodies.undecodable))}."
     )
     if not bodies.is_whole:
-        which = "the newest of each schema id and partition" if bodies.newest_only else "a part of the live keys"
+        which = "the newest record of each schema id and partition" if bodies.newest_only else "a part of the live keys"
         sentence += (
             f" srfix decoded only {which}, {bodies.decoded} of {counted(bodies.live_keys, 'live key')}, so there "
             "may be more such rows (--decode-values decodes all)."
@@ -125,7 +125,7 @@ def _next(facts: StoreFacts, role: RoleFacts, undecodable: tuple[UndecodableRows
     if not undecodable:
         why = ": the producer may write another format on purpose, and the store may use the wrong serde."
     elif not is_certain_role(facts, role):
-        why = ": srfix has concluded only from the bytes that a schema registry serializer writes them."
+        why = ": only the bytes suggest that a schema registry serializer writes them; srfix has no other evidence."
     if not is_certain(facts):
         return f"{see} {who}{why} Change nothing in topic {topic} yet. {make_certain(facts, context)}"
     if facts.is_global and not facts.is_told_global:
@@ -239,8 +239,8 @@ CHECK: Final = Check(
     detection="srfix counts live keys with unframed values. It decodes the newest live record of each schema id and "
     "partition with the schema of its id. With --decode-values it decodes all of them.",
     remedy=(
-        "No registration helps. Look at such a row (srfix decode), and ask its producer, who may write another format "
-        "on purpose; then the store uses the wrong serde.\nWrite new values only if both of these are true:\n- The "
+        "No registration helps. Look at such a row (srfix decode), and ask its producer. If the producer writes "
+        "another format on purpose, the store uses the wrong serde.\nWrite new values only if both of these are true:\n- The "
         "body does not fit the schema that it names.\n- It is proven that the store restores from this topic.\nThen "
         "write the same keys again with valid values, or with a tombstone if the row is not wanted. Let the "
         "application commit offsets after the new records."

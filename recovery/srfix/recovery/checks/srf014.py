@@ -135,8 +135,8 @@ def _doubt(lost: LostIds) -> str:
     if lost.has_subject:
         return ""
     return (
-        f" There is no subject {lost.subject}. srfix has concluded only from the bytes that a schema registry "
-        "serializer wrote these values. If the values are in another format, nothing is wrong with them."
+        f" There is no subject {lost.subject}. Only the bytes suggest that a schema registry serializer wrote "
+        "these values; srfix has no other evidence. If the values are in another format, nothing is wrong with them."
     )
 
 

@@ -244,11 +244,11 @@ CHECK: Final = Check(
     cause="Registration is off or forbidden, and nobody registered the application's own schema under the phantom "
     "subject (from Kafka Streams 2.7 on: under the source topic's own subject).",
     detection=(
-        "Both of these must be true:\n- The schema is missing. Either the subject that a put writes to has no live "
-        "version. Or it lacks the application's own schema, which the phantom subject shows.\n- The application "
-        "cannot register the schema. That is: the mode in force is READONLY or READONLY_OVERRIDE; or "
-        "--no-auto-register says that the application registers nothing.\nsrfix does not know what the application's "
-        "credentials allow."
+        "Both of these must be true:\n- The schema is missing: the subject under which a put registers its schema has "
+        "no live version, or it lacks the application's own schema. (srfix learns the application's own schema from "
+        "the phantom subject.)\n- The application cannot register the schema. That is: the mode in force is READONLY "
+        "or READONLY_OVERRIDE; or --no-auto-register says that the application registers nothing.\nsrfix does not "
+        "know what the application's credentials allow."
     ),
     remedy="Register the application's own schema under that subject, or let the application register it. A repair of "
     "SRF001 does not help, because it registers the source's schemas.",

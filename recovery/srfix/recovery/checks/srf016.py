@@ -91,8 +91,8 @@ def _explanation(
 def where_refused(subject: Subject, *, is_global: bool) -> str:
     return (
         f"Before the upgrade, {_ways(is_global=is_global)}. Or let the owner of {subject} set a compatibility that accepts "
-        "both schemas. srfix cannot help by registering the schema first: once that version is soft-deleted, the put "
-        "registers it again, and the registry checks it then."
+        "both schemas. srfix cannot help by registering the schema first: a plan soft-deletes the version at once, "
+        "so the put registers the schema again, and the registry checks the schema then."
     )
 
 
@@ -116,9 +116,10 @@ def _next(facts: StoreFacts, put: NextPut, refusal: str | None, untold: str | No
             f"If the registry refuses the schema, {ways}."
         )
     return (
-        f"This breaks nothing by itself. Tell the users of the latest version of {put.subject} (use.latest.version, "
-        "Connect, ksqlDB sources). Or keep the schema away from this subject: give the store a filled "
-        "changelog of its own and stop the reuse of the topic, or let the application write the producers' schema."
+        f"This breaks nothing by itself. Warn everybody who reads with the latest version of {put.subject} "
+        "(use.latest.version, Connect, ksqlDB sources) that this schema will become the latest version. Or keep the "
+        "schema away from this subject: give the store a filled changelog of its own and stop the reuse of the topic, "
+        "or let the application write the producers' schema."
     )
 
 
@@ -247,8 +248,8 @@ CHECK: Final = Check(
     title="After an upgrade the application would register its internal schema under your own subject",
     severity="breaks on upgrade",
     meaning=(
-        "From 2.7.0 on, the first put registers the reader's schema under the source subject. Either the registry "
-        "refuses the schema (409): then the stream thread dies. Or the registry accepts the schema: then the schema "
+        "From 2.7.0 on, the first put registers the reader's schema under the source subject. If the registry "
+        "refuses the schema (409), the stream thread dies. If the registry accepts the schema, the schema "
         "becomes the latest version of a subject that others use. The second case is only a note."
     ),
     cause="An upgrade across 2.7.0 with a reused source topic or a global table, and a reader whose schema differs "

@@ -84,7 +84,7 @@ def _explanation(
         reader = (
             "A reader that looks up the version there"
             if context.registry.context_of(subject) == DEFAULT_CONTEXT
-            else "It is in a named context, so a reader that asks for the id there"
+            else "The subject is in a named context, so a reader that asks for the id there"
         )
         return f"{what} This version of Kafka Streams asks that subject. {reader} cannot read the rows."
     return (

@@ -49,7 +49,7 @@ def _explanation(facts: StoreFacts, processed_rows: ProcessedRows) -> str:
     happened = (
         f" srfix also compared {counted(processed_rows.untransformed, 'row')} that "
         f"{'is' if processed_rows.untransformed == 1 else 'are'} the same in the store and in the topic. Either a restore "
-        "has loaded such rows, and they are wrong now. Or the processor does not change such records."
+        "has loaded such rows, and they are wrong now, or the processor does not change such records."
         if processed_rows.untransformed
         else ""
     )

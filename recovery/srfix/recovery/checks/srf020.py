@@ -146,7 +146,8 @@ def _of_missing(request: TopicRequest, subject: Subject, missing: Sequence[Asked
     condition = {
         TopicReader.CONNECT: "Connect's converter looks up the version of each id there, so ",
         TopicReader.KSQLDB: "ksqlDB looks up the version of each id there, so ",
-        TopicReader.PLAIN: f"In context {named} the registry gives a schema only to a subject that holds its id, so ",
+        TopicReader.PLAIN: f"In context {named} the registry returns a schema only if the request names a subject that "
+        "holds its id, so ",
         TopicReader.LATEST: "A reader with use.latest.version looks up the version of each id there, too, so ",
     }.get(
         reader,
@@ -154,8 +155,8 @@ def _of_missing(request: TopicRequest, subject: Subject, missing: Sequence[Asked
     )
     sentence = f"{condition}these records cannot be read: {message}."
     if reader is TopicReader.KSQLDB and kind == "JSON":
-        sentence += " (ksqlDB reads JSON_SR in this way since 0.28.2. Before, and with "
-        sentence += "ksql.json_sr.converter.deserializer.enabled=false, it looks up nothing.)"
+        sentence += " (From 0.28.2 on, ksqlDB reads JSON_SR in this way. Earlier versions, and later ones with "
+        sentence += "ksql.json_sr.converter.deserializer.enabled=false, look up nothing.)"
     return sentence if sentence.startswith("ksqlDB") else capitalized(sentence)
 
 
@@ -170,7 +171,7 @@ def _already_read(request: TopicRequest, asked_ids: Sequence[AskedId], met: Sequ
         what = (
             f"group {group} has already read the records of this id"
             if read
-            else "only records that newer ones have replaced carry this id"
+            else "newer records have replaced all records with this id"
         )
         yield f"The same is true for {ids}, but {what}."
     elif read:
