@@ -172,7 +172,7 @@ class TestUsage:
             ((*TOPOLOGY, "--to", "next"), "--to next: expected a Kafka Streams version"),
             ((*TOPOLOGY, "--streams-version", "2"), "--streams-version 2: expected a Kafka Streams version"),
             ((*TOPOLOGY, "--store", "other"), "No store with this name is in the files and servers"),
-            ((*TOPOLOGY, "--optimization", "yes"), "'yes' is not a value of topology.optimization. It is none, all"),
+            ((*TOPOLOGY, "--optimization", "yes"), "'yes' is not a value of topology.optimization. Give none, all"),
         ],
     )
     def test_what_makes_no_sense_is_refused(self, options: tuple[str, ...], message: str, topology: Path) -> None:

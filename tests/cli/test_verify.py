@@ -230,7 +230,7 @@ class TestWhatThePlanLeftOut:
             assert ", and the plan left it out: the registry accepts no registration under " in problem
             assert unreadable.startswith("users partition 0 offset ")
             assert "READONLY" in problem
-            assert "Do not restart any instance that is down yet" in " ".join(
+            assert "Do not yet restart any instance that is down" in " ".join(
                 told.document["applications"][0]["advice"]
             )
             client.delete_mode(read_only)

@@ -337,8 +337,8 @@ class TestUponFindings:
         ("found", "may_wipe", "says"),
         [
             ([proven(MIRROR)], True, "Or, after 2.7 or later runs everywhere, wipe the state instead"),
-            ([proven(MIRROR, weight=Weight.STRONG)], False, "Do not wipe it as long as no evidence is conclusive"),
-            ([proven(MIRROR, weight=Weight.WEAK)], False, "Do not wipe it as long as no evidence is conclusive"),
+            ([proven(MIRROR, weight=Weight.STRONG)], False, "Do not wipe it until conclusive evidence shows"),
+            ([proven(MIRROR, weight=Weight.WEAK)], False, "Do not wipe it until conclusive evidence shows"),
             ([proven(MIRROR), finding("SRF018", Severity.SILENT)], False, "that retention deleted (SRF018)"),
             ([MIRROR, finding("SRF017", Severity.BROKEN)], False, "Wiping the state does not help here"),
         ],
@@ -356,10 +356,10 @@ class TestUponVerification:
     @pytest.mark.parametrize(
         ("outcome", "first", "last"),
         [
-            (Verified.HOLDS, "has no members now (Empty)", "To prevent the next one"),
+            (Verified.HOLDS, "has no members now (Empty)", "To prevent the next incident"),
             (Verified.NOT_SEEN, "leave out --deadline and --max-records", "run srfix verify again"),
-            (Verified.KEYS_MISS, "look-ups by key miss these rows", "To prevent the next one"),
-            (Verified.PROBLEMS, "Before: stop clean-up jobs", "Do not restart any instance that is down yet"),
+            (Verified.KEYS_MISS, "look-ups by key miss these rows", "To prevent the next incident"),
+            (Verified.PROBLEMS, "Before: stop clean-up jobs", "Do not yet restart any instance that is down"),
         ],
     )
     def test_what_comes_first_and_last(self, outcome: Verified, first: str, last: str) -> None:

@@ -150,7 +150,7 @@ class TestTheFinding:
         assert codes(world) == []
         (skipped,) = of_processor(world)
         assert skipped.could_hide
-        assert skipped.reason.startswith("a global table fills it, or a processor of your own (addGlobalStore)")
+        assert skipped.reason.startswith("a global table or a processor of your own (addGlobalStore) fills the store")
         assert "1 of 2 rows, or the records of their keys, could not be decoded" in skipped.reason
         assert of_processor(world, "3.8") == []
 

@@ -29,7 +29,7 @@ class TestParseOptimization:
 
     def test_another_value_is_refused_with_those_that_there_are(self) -> None:
         message = (
-            "--optimization 'on': 'on' is not a value of topology.optimization. It is none, all, or a list of "
+            "--optimization 'on': 'on' is not a value of topology.optimization. Give none, all, or a list of "
             "reuse.ktable.source.topics, merge.repartition.topics, single.store.self.join."
         )
         with pytest.raises(UsageError, match=rf"^{re.escape(message)}$"):

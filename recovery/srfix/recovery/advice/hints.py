@@ -56,7 +56,7 @@ _SUBSCRIPTIONS: Final[Mapping[int, tuple[StreamsVersion, StreamsVersion | None]]
     10: (StreamsVersion(3, 0), StreamsVersion(3, 1)),
 }
 _TRACES: Final = (
-    ("has_offsets_column_families", StreamsVersion(4, 3), None, "the stores in {} have the column family offsets"),
+    ("has_offsets_column_families", StreamsVersion(4, 3), None, "the stores in {} have a column family named offsets"),
     ("has_position_files", StreamsVersion(3, 2), StreamsVersion(4, 2), "there are .position files in {}"),
     ("has_rocksdb_6", StreamsVersion(3, 0), None, "RocksDB 6 or later opened the stores in {} last"),
     ("has_rocksdb_5_18_3", None, StreamsVersion(2, 5), "RocksDB 5.18.3 or older opened the stores in {} last"),
@@ -251,7 +251,7 @@ def _reader_hints(store: SuspectStore, survey: Survey, topic: Topic | None) -> I
             weight = Weight.STRONG if is_compared else Weight.WEAK
             yield ReaderHint(reader=Reader.CONNECT, weight=weight, detail=detail)
         elif marks:
-            detail = f"{where} has avro.java.string, as in generated classes; these are usually read by id alone"
+            detail = f"{where} has avro.java.string, as in generated classes; their readers usually look up only the id"
             yield ReaderHint(reader=Reader.PLAIN, weight=Weight.WEAK, detail=detail)
 
 
@@ -309,8 +309,8 @@ def _liveness_hints(store: SuspectStore, survey: Survey) -> Iterator[LivenessHin
     if state.members is None or state.state is None:
         return
     detail = (
-        f"its group has {counted(state.members, 'member')}: it runs, or tries to"
+        f"its group has {counted(state.members, 'member')}: the application runs, or tries to run"
         if state.members
-        else "its group has no members: it is stopped, or its threads have died"
+        else "its group has no members: the application is stopped, or its threads have died"
     )
     yield LivenessHint(state=state.state, detail=detail)

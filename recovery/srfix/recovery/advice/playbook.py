@@ -63,7 +63,7 @@ def upon_verification(
         case Verified.PROBLEMS:
             yield from before_repair(facts)
             yield (
-                "Do not restart any instance that is down yet: its threads may die again at the same rows. If the "
+                "Do not yet restart any instance that is down: its threads may die again at the same rows. If the "
                 "plan was not applied, or if srfix apply stopped on the way, run srfix apply with the plan. If the "
                 "plan was applied, the missing ids came later, or somebody has removed them since. Then make a new "
                 f"plan: {command_line.quoted('plan', '--application', facts.application, '-o', 'new-plan.json')}, "
@@ -272,7 +272,7 @@ def _restart_query(facts: Circumstances, when: str) -> str:
         return (
             f"{alive}If the query has failed: ksqlDB 0.13 and later (in Confluent Platform from 6.1 on) retry it by "
             "themselves, after 15 s to 15 min. Earlier versions never retry a query: restart the ksqlDB server. "
-            "srfix does not know which version runs; with --ksqldb URL it asks."
+            "srfix does not know which version runs; with --ksqldb URL, srfix asks ksqlDB."
         )
     if retries:
         return (
@@ -313,7 +313,7 @@ def prevention(facts: Circumstances, against_upgrade: str | None = None) -> Iter
     """How to prevent the next incident; `against_upgrade` is a clause that says why an upgrade would fail today."""
     again = f"run srfix diagnose after every new schema of {_topics(facts)}"
     if facts.query is not None:
-        yield f"To prevent the next one: {_with_another_ksqldb(facts, again)}"
+        yield f"To prevent the next incident: {_with_another_ksqldb(facts, again)}"
         return
     if facts.needs_no_version:
         yield f"Later: {facts.why_nothing_fails}. Before you change the reader, run srfix diagnose again."
@@ -339,7 +339,7 @@ def prevention(facts: Circumstances, against_upgrade: str | None = None) -> Iter
             "subject knows (`srfix explain SRF004`), about the internal schema under the source's subject "
             "(SRF016), and about ids that the source's subject lacks (SRF017)"
         )
-    yield f"To prevent the next one: {'. Or '.join(ways)}."
+    yield f"To prevent the next incident: {'. Or '.join(ways)}."
 
 
 def _with_another_ksqldb(facts: Circumstances, again: str) -> str:

@@ -138,7 +138,7 @@ def _refuse_gone(survey: Survey, lives: Iterable[str], applications: Application
             )
         if name not in every:
             raise UsageError(
-                f"--gone names {name!r}, but no internal-looking subject without a topic begins with that name."
+                f"--gone names {name!r}, but among the internal-looking subjects without a topic, none begins with that name."
                 f"{did_you_mean(name, every)}"
             )
 

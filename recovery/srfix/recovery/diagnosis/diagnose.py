@@ -45,9 +45,9 @@ def diagnose(
 ) -> Examination:
     """Looks at every candidate store of the cluster, or at those of one application. Reads only.
 
-    :param context: what the person said of reader and version, and gave on the command line.
+    :param context: what the person named on the command line, such as the reader and the Kafka Streams version.
     :param deadline_s: seconds after which the census of each topic stops; records that it leaves unread are skipped.
-        :param max_records: records of each topic after which its census stops, too.
+    :param max_records: records of each topic after which its census stops, too.
     :param decode_values: True to decode every row that a restore loads; False for only the newest row of each (id,
         partition).
     :param whole_changelogs: True to count every changelog topic that exists; False to look at a few records of some

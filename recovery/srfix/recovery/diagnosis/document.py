@@ -31,7 +31,7 @@ _FEW: Final = 3
 
 
 class SeenObservation(Part):
-    """A sign of the store's reader, its version or its group."""
+    """A sign of the store's reader, of its Kafka Streams version, or of its group."""
 
     kind: str
     """`reader`, `streams-version` or `group-state`."""
@@ -90,19 +90,19 @@ class PieceOfEvidence(Part):
 
     kind: str
     topic: str | None
-    """The topic that it speaks of."""
+    """The topic that the evidence is about."""
     weight: Weight
     detail: str
     against: bool
-    """True if it speaks against the topic."""
+    """True if the evidence is against this topic or this application."""
     application: str | None
-    """The application that it speaks of."""
+    """The application that the evidence is about."""
     topics: list[str] | UnsetType = UNSET
     """All topics for which the same holds, `topic` first; only if there are more than three."""
 
 
 class Hypothesis(Part):
-    """A way in which a store may have come about."""
+    """An application to which a store may belong, and a topic from which the store may restore."""
 
     application: str
     store: str
@@ -125,7 +125,7 @@ class RepairNote(Part):
     next: str
     """What to do."""
     repairable: bool = field(name="overcome")
-    """True if the plan overcomes it, so that nobody has to do anything."""
+    """True if the plan works around the refusal, so that nobody has to do anything."""
 
 
 class DiagnosedFinding(Part):
@@ -163,14 +163,14 @@ class DiagnosedFinding(Part):
 
 
 class AcknowledgedSubject(Part):
-    """Something about a subject that a person has acknowledged."""
+    """A finding or a skipped check about a subject, which a person has acknowledged."""
 
     subject: str
     pattern: str
     """The pattern of --ignore."""
     what: str
     severity: Severity | None
-    """Null for something that was not looked at."""
+    """Null for something that srfix did not look at."""
 
 
 class Summary(Part):
@@ -186,7 +186,7 @@ class Summary(Part):
     stores_examined: list[str]
     """As application/store."""
     healthy: bool
-    """True if nothing is wrong and nothing that could hide a finding was left out."""
+    """True if nothing is wrong, and srfix made every check that could have found something."""
 
 
 class DiagnosisDocument(DatedDocument, tag="srfix.diagnosis/2"):

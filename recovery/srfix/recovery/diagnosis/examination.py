@@ -120,8 +120,8 @@ def _as_one(copies: list[Finding]) -> Finding:
             "registry URL of the application shows which of these subjects the store's reader asks."
         ),
         next=(
-            f"{first.next} This is only for {first.subject}. If the application uses the mirror, run srfix with "
-            "that context's URL (--registry URL/contexts/CONTEXT)."
+            f"{first.next} This is only for {first.subject}. If the application uses another context, run srfix "
+            "with that context's URL (--registry URL/contexts/CONTEXT)."
         ),
     )
 

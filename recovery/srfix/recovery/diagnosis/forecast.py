@@ -156,7 +156,7 @@ def _cannot_open(judged: JudgedStore, target: StreamsVersion) -> Iterator[Foreto
         moment=Moment.UPGRADE,
         subject=judged.store.changelog_subject(Role.VALUE),
         explanation=f"Kafka Streams {running} keeps offsets in each RocksDB (column family offsets), and {target} cannot open "
-        "such a store: it dies on a state directory that is kept.",
+        "such a store: if the state directory is kept, it dies.",
         first=(
             "Delete the state directory during the change. First check that restored rows can be read (see the "
             "other predictions).",
@@ -183,7 +183,7 @@ def _unasked(judged: Sequence[JudgedStore], sight: Sight) -> Iterator[Skipped]:
         why = (
             "none of the state directories that you gave contains these stores, or srfix cannot read them here"
             if has_state
-            else "without --state-dir, --bootstrap-servers and --registry guard cannot read them"
+            else "guard needs --state-dir, --bootstrap-servers and --registry to read them"
         )
         yield _not_told(f"rows of {named} on disk", why, srf004.CODE, srf019.CODE)
 

@@ -80,7 +80,7 @@ def _not_told(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
         what=f"which subjects the serdes of {store.in_words} ask",
         reason=(
             f"the store restores the records of topic {source.topic}, byte for byte, and srfix does not know which "
-            f"Kafka Streams runs. Up to 2.6 the store's serdes ask {subjects}, which does not exist. A reader "
+            f"Kafka Streams runs. Up to 2.6 the store's serdes ask {subjects}; there is no such subject. A reader "
             "that looks up versions then cannot read any restored row (SRF001; for a global store, SRF006). From 2.7 on "
             f"they ask {own}, and there is no such problem. Cluster and disk look the same in both cases, so give "
             f"the version, for example {again}"
@@ -94,9 +94,9 @@ def whether_another_wrote(store: SuspectStore, seen: str, command_line: CommandL
     """Another application with the same serde may have registered the schema that shows the version (`seen`)."""
     again = command_line.quoted("diagnose", "--application", store.application, "--streams-version", "2.6.3")
     return store.skipped(
-        f"{seen}, as it does from Kafka Streams 2.7 on; then all restored rows can be read. But another application with "
-        "the same serde may have registered it. If so, and if this application runs 2.6.3 or older, the restored rows "
-        f"cannot be read (SRF001). To check this case: {again}"
+        f"{seen}, as serdes do from Kafka Streams 2.7 on. In that case all restored rows can be read. But another "
+        "application with the same serde may have registered that id. If it did, and if this application runs 2.6.3 or "
+        f"older, the restored rows cannot be read (SRF001). To check this case: {again}"
     )
 
 
@@ -130,7 +130,7 @@ def _not_compared(facts: StoreFacts) -> Iterator[Skipped]:
         return
     where = "" if processed.origin is None else f" in {processed.origin}"
     who = (
-        "a global table fills it, or a processor of your own (addGlobalStore): both have the same names."
+        "a global table or a processor of your own (addGlobalStore) fills the store; Kafka Streams names both alike."
         if processed.processor is None
         else f"processor {processed.processor}{where} is one of your own."
     )

@@ -157,7 +157,7 @@ def refused_groups(refused: Mapping[str, ClusterError], named: str | None) -> It
     if len(groups) > 1:
         names = ", ".join(map(repr, groups[:_NAMED_GROUPS])) + (", …" if len(groups) > _NAMED_GROUPS else "")
         what = f"the committed offsets of {len(groups)} groups whose names are prefixes of subjects ({names})"
-        reason, whose = f"of the first: {first} srfix cannot tell whether these groups are applications", "their"
+        reason, whose = f"for the first group: {first} srfix cannot tell whether these groups are applications", "their"
     if named is not None:
         reason += f"; srfix examined {whose} possible stores as stores of {named!r}"
     yield Skipped(what=what, reason=reason, could_hide=named is None)

@@ -100,7 +100,7 @@ def _has_committed(facts: StoreFacts, survey: Survey, context: CheckContext) -> 
     ids = {None if frame is None else frame.schema_id for frame in frames}
     if not any(reads_all or i is None or not survey.membership(source.subject, i).is_missing for i in ids):
         return None
-    return "Kafka Streams 3.3 or later has processed what it restores from"
+    return f"Kafka Streams 3.3 or later has processed records of topic {topic}"
 
 
 def _has_no_checkpoint_of_commits(facts: StoreFacts, own_ids: frozenset[SchemaId], context: CheckContext) -> bool:
@@ -129,7 +129,7 @@ def _has_put_on_disk(
     ids = facts.rows.ids(Role.VALUE)
     if not ids or not ids <= own_ids:
         return None
-    return "its own serde wrote its rows on disk, and no checkpoint of its tasks shows that an older Kafka Streams put them"
+    return "its own serde wrote its rows on disk, and no checkpoint of its tasks shows that an older Kafka Streams wrote them"
 
 
 def starts_anew(survey: Survey, suspect: SuspectStore) -> bool:

@@ -281,10 +281,10 @@ WORDS: Final[dict[Symptom, tuple[str | None, str, str]]] = {
         srf011.CODE,
         "A schema id that this registry does not know",
         "The reader could not fetch the schema by its id. With a named context (a URL that ends in "
-        "/contexts/…, or subjects such as :.ctx:…), this is how the incident looks, SRF001. There the registry gives "
-        "a schema only to a subject that holds its id. Without a named context this is not SRF001: the registry does "
-        "not have the schema at all. Then the schema was deleted for good, this is not the producer's registry, or "
-        "the record was mirrored. If the record is in a store or a changelog, the "
+        "/contexts/…, or subjects such as :.ctx:…), this is how the incident looks, SRF001. There the registry returns "
+        "a schema only if the request names a subject that holds its id. Without a named context this is not SRF001: "
+        "the registry does not have the schema at all. Then the schema was deleted for good, this is not the "
+        "producer's registry, or the record was mirrored. If the record is in a store or a changelog, the "
         "code is SRF014.",
     ),
     Symptom.ID_OR_SUBJECT: (
@@ -365,14 +365,14 @@ WORDS: Final[dict[Symptom, tuple[str | None, str, str]]] = {
         None,
         "A store's files are damaged, or no longer fit what was committed",
         "With TaskCorruptedException, Kafka Streams deletes the task's state and restores it. With RocksDB's "
-        "Corruption, Kafka Streams dies, until somebody moves the task's folder away. This has nothing to do with "
-        "schemas by itself. But the restored rows may be unreadable (SRF001). So run srfix diagnose before you "
+        "Corruption, Kafka Streams dies again and again until somebody moves the task's folder away. This has nothing to "
+        "do with schemas by itself. But the restored rows may be unreadable (SRF001). So run srfix diagnose before you "
         "wipe anything, and run srfix state size DIR on a copy.",
     ),
     Symptom.NOT_RECOGNISED: (
         None,
         "Not recognised",
-        "srfix knows no message in this text, neither of the incident nor of a related failure. Paste the whole "
+        "srfix does not recognise any message of the incident or of a related failure in this text. Paste the whole "
         "trace, down to the last “Caused by”. If you do not have it, run srfix diagnose: it looks at the cluster "
         "and the registry instead.",
     ),

@@ -57,7 +57,7 @@ class ForetoldEvent(Part):
     store: str | None
     role: Role
     subject: str
-    """The subject that will be asked, or that refuses."""
+    """The subject that a store will ask, or that will refuse a schema."""
     topic: str | None
     schema_ids: list[Id]
     explanation: str
@@ -77,7 +77,7 @@ class GuardedStoreForecast(Part):
     streams_version: str | None
     """A Kafka Streams version, such as 2.6; null if none was given."""
     wirings: list[Wiring] = field(name="restores_from")
-    """Several if nobody gave the setting that decides it."""
+    """Several values if nobody gave the setting that decides between them."""
     loads: list[str]
     handed: list[str]
     """The topic names that its serdes may get."""

@@ -130,7 +130,7 @@ def parse_optimization(text: str | None) -> Optimization:
     unknown = [value for value in values if value not in (NONE, ALL, *SINGLE)]
     if unknown:
         raise UsageError(
-            f"--optimization {text!r}: {unknown[0]!r} is not a value of topology.optimization. It is {NONE}, {ALL}, or a list "
+            f"--optimization {text!r}: {unknown[0]!r} is not a value of topology.optimization. Give {NONE}, {ALL}, or a list "
             f"of {', '.join(SINGLE)}."
         )
     if len(values) > 1 and {NONE, ALL} & set(values):

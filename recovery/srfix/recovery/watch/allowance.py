@@ -217,7 +217,7 @@ def _obstacle(pair: AllowedPair, state: SubjectState) -> tuple[type[Withheld | D
         )
     changed = "configuration" if state.config != pair.config else "mode" if state.mode != pair.mode else None
     if changed is not None:
-        why = f"its own {changed} has changed since the plan was signed off; make a new plan and have that signed"
+        why = f"its own {changed} has changed since the plan was signed off; make a new plan and have it signed off"
         return Withheld, why
     return None
 

@@ -59,8 +59,8 @@ class Writer:
         """Why the plan does not allow any write now, in words; None if it does."""
         if registry.url != self.plan.registry and not _is_the_same(self.plan, registry):
             return (
-                f"the plan was made for {self.plan.registry}, but at {registry.url} none of its schemas is where it "
-                "was then"
+                f"the plan was made for {self.plan.registry}, but in the registry at {registry.url} none of its "
+                "schemas is under the subject that held it then"
             )
         path = default_journal_path(self.plan_path)
         if not is_there(path):
