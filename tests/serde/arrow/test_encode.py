@@ -191,7 +191,7 @@ class TestRefusals:
             from_arrow(batch, seen, VALUE)
 
     def test_a_table_is_refused(self) -> None:
-        with pytest.raises(UsageError, match=r"^Rows come as a pyarrow RecordBatch or StructArray\."):
+        with pytest.raises(UsageError, match=r"^Rows must be a pyarrow RecordBatch or StructArray\."):
             from_arrow(pa.table({"A": [1]}), seen, VALUE)
 
 

@@ -38,7 +38,9 @@ class TestModuleOf:
             schema_module_of(format_)
 
     def test_a_schema_type_without_a_serde_is_named(self) -> None:
-        with pytest.raises(SchemaError, match=r"^The schema is of the type THRIFT, for which srfix has no serde; "):
+        with pytest.raises(
+            SchemaError, match=r"^The schema is of the type THRIFT\. srfix has no serde for this type, only "
+        ):
             format_of("THRIFT")
 
     def test_a_format_whose_libraries_are_not_there_says_how_to_get_them(self) -> None:

@@ -58,8 +58,8 @@ def to_arrow(
 
     A tombstone is null in every column. With `on_error="quarantine"` a bad row is also null in every column. Three
     columns after the others then hold its reason (a `Reason`'s word; TOMBSTONE for tombstones), the error's message,
-    and the original bytes (`reason_fields` has their names). With `with_reason` the first of them is also there under
-    `on_error="fail"`, so that tombstones differ from rows of nulls.
+    and the original bytes (`reason_fields` has their names). With `with_reason` there is a column for the reason
+    even under `on_error="fail"`, so that tombstones differ from rows of nulls.
 
     If a deserializer has a method `columns_of(role)`, srfix trusts its rows: dicts of those columns, in their order,
     with values of their types. For any other deserializer, pass `columns=…`. Each row is then checked against these

@@ -115,7 +115,7 @@ def from_arrow(
     if isinstance(rows, pa.RecordBatch):
         rows = rows.to_struct_array()
     if not isinstance(rows, pa.StructArray):
-        raise UsageError("Rows come as a pyarrow RecordBatch or StructArray. For a Table, write one batch at a time.")
+        raise UsageError("Rows must be a pyarrow RecordBatch or StructArray. For a Table, write one batch at a time.")
     refuse_malformed(rows, "The rows")
     contexts = usable_contexts(ctx)
     if isinstance(contexts, Sequence):
@@ -155,7 +155,7 @@ class EncodeRowWise:
         self._time_unit: TimeUnit = time_unit
 
     def reader(self, rows: pa.StructArray) -> Read:
-        """A reader of such rows.
+        """A reader of Arrow rows.
 
         :raises ColumnError: if no column type corresponds to a field's type, or two fields have the same name.
         """

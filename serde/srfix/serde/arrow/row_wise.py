@@ -113,7 +113,7 @@ def _time(type_: ScalarType, value: datetime.datetime | datetime.time, path: str
         try:
             value.astimezone(datetime.UTC)
         except OverflowError:
-            yield _misfit(OutOfRangeError, type_, path, f"is {value}, in UTC beyond the years 1 to 9999")
+            yield _misfit(OutOfRangeError, type_, path, f"is {value}, which is outside of the years 1 to 9999 in UTC")
     elif value.tzinfo is not None:
         yield _misfit(CoercionError, type_, path, f"is {value}: {type_.value} has no time zone")
 

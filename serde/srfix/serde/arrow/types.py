@@ -172,7 +172,7 @@ _SCALARS: Final = {
 
 
 def columns_from_arrow(schema: pa.Schema) -> Columns:
-    """The columns for the values of such batches. They have exactly the fields' names.
+    """The columns for the values of batches with this schema. They have exactly the fields' names.
 
     :raises ColumnError: if no column type corresponds to a field's type, or names are not distinct.
     :raises UsageError: if pyarrow is not installed.

@@ -291,8 +291,8 @@ def _to_micros(column: ScalarType, path: str, per_second: int) -> Callable[[int]
         whole, rest = divmod(number, finer)
         if rest:
             what = (
-                f"it is not a whole number of microseconds, and {column.value} has nothing finer. A BIGINT column "
-                "holds the number"
+                f"it is not a whole number of microseconds, and {column.value} has nothing finer. To read the number, "
+                "declare the column as BIGINT"
             )
             raise _misfit(number, what, column, path)
         return whole
@@ -323,7 +323,7 @@ def ensure_fit(column: Decimal, path: str) -> Coerce:
             return number.quantize(unit, None, exact)
         except NOT_FITTING as error:
             digits, exponent = number.as_tuple()[1:]
-            what = f"it cannot be held without rounding, it requires {len(digits)},{-int(exponent)}"
+            what = f"it cannot be held without rounding; that needs the precision {len(digits)} and the scale {-int(exponent)}"
             raise _misfit(_shown_decimal(number), what, column, path) from error
 
     return coerce

@@ -244,7 +244,7 @@ def _parameter(schema: ConnectSchema, name: str, default: int | None, path: str)
     except ValueError:
         raise ColumnError(
             f"The field {path} is a decimal whose parameter {name!r} is "
-            f"{'missing' if text is None else f'{text!r}, no number'}. Name the columns and leave it out."
+            f"{'missing' if text is None else f'{text!r}, not a number'}. Name the columns and leave it out."
         ) from None
 
 

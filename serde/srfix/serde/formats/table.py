@@ -156,7 +156,7 @@ def format_of(schema_type: str) -> Format:
         )
     if format_ is None:
         raise SchemaError(
-            f"The schema is of the type {schema_type}, for which srfix has no serde; it has those of "
+            f"The schema is of the type {schema_type}. srfix has no serde for this type, only for "
             f"{' and '.join(_BY_SCHEMA_TYPE)}."
         )
     return format_

@@ -145,7 +145,7 @@ def unfed(
         return None
     message = (
         f"{what} does not feed {_named(lacking)}, but strict requires that every column is fed. It has {_named(fields)}. Leave "
-        "such rows out, or read them without strict: the columns are null there."
+        "such rows out, or read them without strict; then these columns are null."
     )
     return Unfed(ColumnNotFedError, message, tuple(lacking))
 

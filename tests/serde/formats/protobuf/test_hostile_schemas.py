@@ -111,7 +111,7 @@ class TestTexts:
             ("enum E { A = 0; B = 0; } message M {}", "allow_alias"),
             ("enum E { A = 1; } message M {}", "first enum value must be zero"),
             ('import "nope.proto"; message M {}', 'Import "nope.proto" was not found'),
-            ('import "nope.proto"; message M {}', r"File not found \(the whole of nope\.proto\)"),
+            ('import "nope.proto"; message M {}', r"File not found \(the whole file nope\.proto\)"),
             ('import "nope.proto"; message M {}', "name it in the schema's references"),
             ('import "/etc/passwd"; message M {}', 'Import "/etc/passwd" was not found'),
             ('import "../x.proto"; message M {}', "virtual path"),

@@ -274,8 +274,8 @@ def _version(schema: ConnectSchema, node: AvroNode) -> int | None:
         return schema.version
     if schema.version not in (None, version):
         raise SchemaError(
-            f"Mismatched versions: {schema.version}, which the logical type {schema.name} has, differs from "
-            f"connect.version {version}."
+            f"Mismatched versions: the logical type {schema.name} has the version {schema.version}, but connect.version "
+            f"is {version}."
         )
     return version
 

@@ -78,7 +78,7 @@ def fastavro_decoder(
 
 def _out_of_range(error: Exception) -> DecodeError:
     words = f"{type(error).__name__}: {error}"
-    return OutOfRangeError(f"The body is well-formed, but a value of it cannot be represented ({words}).")
+    return OutOfRangeError(f"The body is well-formed, but one of its values cannot be represented ({words}).")
 
 
 def fastavro_encoder(

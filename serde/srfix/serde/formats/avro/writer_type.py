@@ -127,8 +127,8 @@ class AvroType:
             return AvroType(entry[0]), AvroType(entry[1])
         if self.value.kind != "map" or self.value.items is None:
             raise SchemaError(
-                f"The schema has a map encoded as an array of entries, at {path or 'the root'}, but they are not records "
-                f"of key and value: {describe(self.value)}."
+                f"The schema has a map encoded as an array of entries, at {path or 'the root'}, but the entries are not "
+                f"records of key and value: {describe(self.value)}."
             )
         return AvroType(AvroNode(kind="string")), AvroType(self.value.items)
 

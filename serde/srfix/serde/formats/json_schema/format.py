@@ -239,8 +239,8 @@ def _struct(schema: ConnectSchema, column: Struct, path: str, spec: WriteSpec) -
     missed = [name for name in types if name not in fields]
     if missed:
         raise SchemaError(
-            f"The schema{f' at {path}' if path else ''} misses a property named exactly {missed[0]!r}, which the columns "
-            f"have. It has: {', '.join(fields) or 'none'}."
+            f"The columns have {missed[0]!r}, but the schema{f' at {path}' if path else ''} has no property with exactly this "
+            f"name. It has: {', '.join(fields) or 'none'}."
         )
     checks = {name: _with_null(fields[name], type_, f"{path}->{name}", spec) for name, type_ in types.items()}
     defaults: dict[str, object] = {}

@@ -69,7 +69,7 @@ GROUP: Final = 10
 """The value of `FieldDescriptor.TYPE_GROUP`, copied so that this module does not load the runtime."""
 _SHOWN_PROBLEMS: Final = 5
 _REFERENCES: Final = (
-    " What a schema imports comes from the registry: register each file, and name it in the schema's references "
+    " srfix takes imported files from the registry. Register each file, and name it in the schema's references "
     "(Schema(text=…, schema_type='PROTOBUF', references=…)), or write under the id of a registered schema."
 )
 _SHOWN_NAMES: Final = 10
@@ -347,13 +347,16 @@ def _installed() -> tuple[str, Path]:
 def _problems(error: Any) -> str:
     """protoc's messages, with line numbers that begin at 1."""
     missing = any("File not found" in _text(problem.message) for problem in error.errors())
-    problems = [
-        f"{_text(problem.message).rstrip('.')} ({f'line {problem.line + 1}' if problem.line >= 0 else 'the whole'}"
-        f"{'' if _text(problem.filename) == _FILE else f' of {_text(problem.filename)}'})"
-        for problem in error.errors()
-    ]
+    problems = [f"{_text(problem.message).rstrip('.')} ({_place(problem)})" for problem in error.errors()]
     more = f"; and {len(problems) - _SHOWN_PROBLEMS} more" if len(problems) > _SHOWN_PROBLEMS else ""
     return "; ".join(problems[:_SHOWN_PROBLEMS]) + more + "." + (_REFERENCES if missing else "")
+
+
+def _place(problem: Any) -> str:
+    name = "" if _text(problem.filename) == _FILE else _text(problem.filename)
+    if problem.line < 0:
+        return f"the whole file {name}".rstrip()
+    return f"line {problem.line + 1} of {name}" if name else f"line {problem.line + 1}"
 
 
 def _text(word: object) -> str:

@@ -159,7 +159,7 @@ class TestCoercions:
     @pytest.mark.parametrize(
         ("type_", "value", "column", "message"),
         [
-            (CENTS, Decimal("123.40"), "DECIMAL(3, 0)", r"123\.40 at ->F .* without rounding, it requires 5,2"),
+            (CENTS, Decimal("123.40"), "DECIMAL(3, 0)", r"123\.40 at ->F .* precision 5 and the scale 2"),
             (CENTS, Decimal("10.00"), "DECIMAL(3, 2)", r"10\.00 at ->F .* numeric field overflow"),
             ("int", 86_400_000, "TIME", r"86400000 at ->F does not fit the column type TIME"),
             ("long", 2**62, "TIMESTAMP", r"4611686018427387904 at ->F .* TIMESTAMP"),
