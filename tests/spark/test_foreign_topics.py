@@ -45,7 +45,7 @@ class Known:
 KNOWN: Final = (
     Known(sentence="Why a body cannot be read: ", instead=frozenset({"TRUNCATED"})),
     Known(
-        sentence="Why a row with a string that is not UTF-8, or a date or ",
+        sentence="Why a row is bad, if it has a string that is not UTF-8, or a date or ",
         instead=frozenset({"BAD_VALUE", "OVERFLOW"}),
     ),
     Known(sentence="An error within a field that no column reads, ", is_read=True),

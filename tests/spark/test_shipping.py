@@ -156,8 +156,9 @@ class TestAWorkerWithoutSrfix:
             check=True,
         )
         assert re.fullmatch(
-            rf"{WORKER} lacks srfix\. \S+/{renamed.name} is on its path and contains srfix, but no entries for its "
-            rf"folders \(like a renamed wheel\), so Python finds no namespace package in it\. {HOW_TO_SHIP} {OR_JVM}",
+            rf"{WORKER} lacks srfix\. \S+/{renamed.name} is on the worker's path and contains srfix, but this file "
+            r"has no entries for folders \(like a renamed wheel\), so Python finds no namespace package in it\. "
+            rf"{HOW_TO_SHIP} {OR_JVM}",
             told.stdout.decode().strip(),
         )
 

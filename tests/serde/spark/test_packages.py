@@ -52,7 +52,7 @@ class TestPackages:
     def test_a_version_that_is_not_known_gets_the_nearest_below_and_words(self, version: str, line: str) -> None:
         found = packages(version)
         assert found.coordinates == packages(f"{line}.0").coordinates
-        assert f"Which jars work with Spark {version} is not known: these are" in (found.note or "")
+        assert f"srfix does not know which jars work with Spark {version}. These are" in (found.note or "")
 
     @pytest.mark.parametrize("text", ["", "four", "4", "4.x"])
     def test_what_is_no_version_is_refused(self, text: str) -> None:

@@ -49,7 +49,7 @@ class TestCoordinates:
 class TestConnectServer:
     @pytest.mark.parametrize("master", ["sc://", "sc:///;token=x", "sc://host:port"])
     def test_one_without_a_place_is_refused(self, master: str) -> None:
-        with pytest.raises(UsageError, match=r"^A Connect server is sc://HOST:PORT"):
+        with pytest.raises(UsageError, match=r"^The URL of a Connect server is sc://HOST:PORT"):
             _require_server(master)
 
 

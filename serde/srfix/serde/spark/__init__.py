@@ -1,7 +1,7 @@
 """Spark readers and writers that use the serdes.
 
 A plan decides everything on the driver, in plain Python; Spark carries it out. Importing this package does not load
-pyspark; its functions load it when they are called.
+pyspark; calling its functions does.
 """
 
 from typing import TYPE_CHECKING

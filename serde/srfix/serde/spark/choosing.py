@@ -52,7 +52,7 @@ def choose_engine(
     unknown_ids: UnknownIds = "resolve",
 ) -> EngineChoice:
     """The engine for a plan in a session. The choice is logged as information under `srfix.serde.spark`. For a session
-    without limits, in which a record could crash the jvm engine, a warning is logged once that says how to set them.
+    without limits, in which a record could crash the jvm engine, srfix logs once a warning that says how to set limits.
 
     :param workers_have_srfix: whether srfix and its dependencies are installed on the executors. None checks a few
         executors, until they have srfix. If the user named the arrow engine, there is no check: that engine itself
@@ -78,7 +78,7 @@ def _chosen(
                 "The arrow engine runs on the workers, but workers_have_srfix=False says that they lack srfix. Install it "
                 'there (make pyfiles, or pip install), or use engine="jvm".'
             )
-        return EngineChoice(engine="arrow", fallback=False, why="it was asked for")
+        return EngineChoice(engine="arrow", fallback=False, why="it was requested")
     try:
         read = jvm_read(plan)
         check_session(spark, kafka=False)
@@ -90,7 +90,7 @@ def _chosen(
         if (lacking := _lacking(spark, workers_have_srfix)) is not None:
             raise _neither(reasons, lacking) from error
         return EngineChoice(engine="arrow", fallback=False, why=f"the jvm engine cannot be used: {' '.join(reasons)}")
-    why = "Spark's own Avro reads every known schema exactly" if engine == "auto" else "it was asked for"
+    why = "Spark's own Avro reads every known schema exactly" if engine == "auto" else "it was requested"
     if unknown_ids == "fail" and plan.schemas and not read.left:
         why += '; a schema id that the plan does not know is a bad row (unknown_ids="resolve" looks it up)'
         return EngineChoice(engine="jvm", fallback=False, why=why, read=read)
@@ -98,7 +98,7 @@ def _chosen(
     if read.left and lacking is not None:
         raise _neither((f"{read.left_over}.",), lacking)
     if read.left:
-        why = f"Spark's own Avro reads the others exactly; {read.left_over}"
+        why = f"{read.left_over}; Spark's own Avro reads the others exactly"
     if lacking is not None:
         because = lacking if lacking == lacks_arrow() else f"the workers lack srfix ({lacking})"
         why += f"; payloads that the plan does not know are bad rows, because {because}"
@@ -119,9 +119,8 @@ def _require_bounds(spark: SparkSession, read: JvmRead, engine: Engine) -> None:
     why = unbounded(spark, limits_needed(read)) or unending(spark, read)
     if why is None:
         return
-    instead = (
-        'engine="jvm" reads without' if engine == "auto" else "srfix reads nevertheless, because you named the engine"
-    )
+    named = "srfix reads nevertheless, because you named the engine"
+    instead = 'engine="jvm" reads nevertheless' if engine == "auto" else named
     if spark not in _warned:
         _warned.add(spark)
         _logger.warning("%s", message(f"{why}. {instead}."))

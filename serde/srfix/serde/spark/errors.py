@@ -24,7 +24,7 @@ _KAFKAS: Final = r"org\.apache\.kafka\.common\.errors\."
 _CONFIG: Final = r"org\.apache\.kafka\.common\.config\.ConfigException"
 _DENIED: Final = re.compile(_KAFKAS + r"(Topic|Group|Cluster|TransactionalId)AuthorizationException\b")
 _ACLS: Final = {
-    "Group": "Read on the groups whose names begin with spark-kafka- (or the option kafka.group.id)",
+    "Group": "Read on the groups whose names begin with spark-kafka- (or on the group that the option kafka.group.id names)",
     "Cluster": "IdempotentWrite on the cluster",
     "TransactionalId": "Write on the transactional id",
 }
@@ -161,8 +161,8 @@ def is_sparks(error: BaseException) -> bool:
 
 
 def srfix_error_of(error: BaseException, *, of_kafka: bool = True) -> errors.SrfixError | None:
-    """srfix's error within an error that Spark raised on the driver (for an action or a stream); None if it is not
-    srfix's.
+    """srfix's error within an error that Spark raised on the driver (for an action or a stream); None if there is
+    none.
 
     Classes and messages are kept; attributes only for `BadRowError`.
 
@@ -204,7 +204,7 @@ def srfix_error_of(error: BaseException, *, of_kafka: bool = True) -> errors.Srf
 
 @contextmanager
 def clear_errors() -> Iterator[None]:
-    """Turns Spark's errors within the block into srfix's, if they were srfix's; Spark's error is the cause.
+    """If Spark raises an error in the block that contains an error of srfix, raises srfix's; Spark's error is its cause.
 
     :raises SrfixError: if Spark's error contains one.
     """

@@ -48,8 +48,8 @@ def counts_of(metrics: object) -> ReadCounts:
     values: Mapping[str, object] = given if isinstance(given, Mapping) else {}
     if not values.keys() >= {"rows", "tombstones", "bad"}:
         raise UsageError(
-            f"These metrics do not come from a srfix reader: {', '.join(sorted(values)) or 'there are none'}. Pass the "
-            "metrics that Spark has under the name in from_registry(…, observe=…)."
+            f"These metrics do not come from a srfix reader: {', '.join(sorted(values)) or 'there are none'}. Pass "
+            "Spark's metrics with the name that you gave to from_registry as observe=."
         )
     by_reason = {reason: _number(values.get(reason.value)) for reason in Reason if reason.is_error}
     ids = values.get("unknown_ids") or []

@@ -179,7 +179,7 @@ def _plan_of_subject(subject: str, registry: PlanRegistry | AnyClient | None) ->
     parts = split_subject(split_context(subject)[1])
     if parts is None:
         raise UsageError(
-            f"The subject {foreign(subject)} is not named after a topic and its half (users-value, users-key). Make "
+            f"The subject {foreign(subject)} is not named like one of a topic's values or keys (users-value, users-key). Make "
             f"a plan for it: plan_read(registry, TOPIC, NEWEST, subjects=[{foreign(subject)!r}])."
         )
     topic, role = parts
@@ -199,8 +199,8 @@ def _no_plan(first: object) -> UsageError:
 
 
 def good_rows(df: DataFrame, role: Role = Role.VALUE) -> DataFrame:
-    """The rows of a frame in quarantine that could be read, including tombstones (null structs), without the columns of
-    reasons; the mark of tombstones stays.
+    """The rows that could be read, including tombstones (null structs), of a frame that was read with
+    `on_error="quarantine"`. The columns of reasons are left out; the mark of tombstones stays.
 
     :raises UsageError: if the frame was not read with `on_error="quarantine"`.
     """
@@ -210,7 +210,7 @@ def good_rows(df: DataFrame, role: Role = Role.VALUE) -> DataFrame:
 
 
 def bad_rows(df: DataFrame, role: Role = Role.VALUE) -> DataFrame:
-    """The rows of a frame in quarantine that could not be read, with all columns.
+    """The rows that could not be read, with all columns, of a frame that was read with `on_error="quarantine"`.
 
     Writing good and bad rows to two sinks takes two jobs, which both decode; `foreachBatch` with a persisted frame
     decodes once.
@@ -283,8 +283,8 @@ def read_topic(
     unknown_ids: UnknownIds | None = None,
 ) -> DataFrame:
     """The plan's topic, as it is when the job runs: Kafka's columns (key, value, topic, partition, offset, timestamp,
-    timestampType, headers), with the plan's half as a struct. For several topics give a plan for each, as in
-    `from_registry`.
+    timestampType, headers), with the half that the plan reads (key or value) as a struct. For several topics give a
+    plan for each, as in `from_registry`.
 
     :param subscribe_pattern: a Java regular expression: all topics whose whole name it matches. A topic without a plan
         gives bad rows (NO_PLAN). A single plan reads all topics if it looks up ids without a subject (`ById`).

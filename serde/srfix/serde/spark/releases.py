@@ -177,8 +177,8 @@ def packages(
     lines = sorted(RELEASES, key=_numbers)
     line = max((line for line in lines if _numbers(line) <= wanted), key=_numbers, default=lines[0])
     unknown = (
-        f"Which jars work with Spark {spark_version} is not known: these are the ones for Spark {line}. If Spark reports "
-        "a missing class or method, name other versions (packages(…, avro=…, kafka=…, token_provider=…))."
+        f"srfix does not know which jars work with Spark {spark_version}. These are the ones for Spark {line}. If Spark "
+        "reports a missing class or method, name other versions (packages(…, avro=…, kafka=…, token_provider=…))."
     )
     versions = {
         "avro": avro,
@@ -218,8 +218,8 @@ def _installed() -> str:
 
 
 _WITHOUT_JARS: Final = (
-    'Without jars, format("srfix") reads and writes topics with the same options, with read, readStream, write and '
-    "writeStream (srfix.serde.spark.source has the table of them)."
+    'Without jars, format("srfix") reads and writes topics (with read, readStream, write and writeStream). The table of its '
+    "options is in srfix.serde.spark.source."
 )
 _AVRO: Final = "spark-avro"
 _KAFKA: Final = "spark-sql-kafka-0-10"

@@ -172,7 +172,7 @@ def _require_server(master: str) -> None:
     except ValueError:
         host = None
     if not host:
-        raise UsageError("A Connect server is sc://HOST:PORT, but this names no host and port.")
+        raise UsageError("The URL of a Connect server is sc://HOST:PORT, but this URL has no valid host and port.")
     try:
         import grpc
     except ModuleNotFoundError:

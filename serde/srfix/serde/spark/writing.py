@@ -214,7 +214,7 @@ def write_stream(
         function `quarantine`: the frame's own columns, with `interface.reason_columns` (reason and message). Bad rows
         are kept before Kafka is written: if they cannot be kept, the query ends, and its batch is not done. To write
         them after you corrected them, drop the columns of reasons and pass them to `write_topic`.
-    :param quarantine: called with those rows and the batch's id, if there are such rows. On Spark Connect it runs on
+    :param quarantine: called with the bad rows and the batch's id, if there are bad rows. On Spark Connect it runs on
         the server, which needs srfix.
     :raises UsageError: if only one of `on_error="quarantine"` and `quarantine` is given, or `quarantine` does not
         accept the two arguments; and as in `write_topic`.
@@ -344,7 +344,7 @@ def _engine(
     is_quarantine: bool,
 ) -> JvmWrite | None:
     write: JvmWrite | None = None
-    why: tuple[str, ...] = ("every cast is exact",) if engine == "auto" else ("it was asked for",)
+    why: tuple[str, ...] = ("every cast is exact",) if engine == "auto" else ("it was requested",)
     try:
         write = jvm_write(plan, row)
         if engine != "arrow":

@@ -76,7 +76,7 @@ class TestUnboundedSession:
         with caplog.at_level(logging.WARNING, logger="srfix.serde.spark"):
             choices = [choose_engine(EXACT, session) for _ in range(2)]
         assert {str(choice) for choice in choices} == {"engine arrow: the jvm engine cannot be used: No bounds here."}
-        assert caplog.messages == ['No bounds here. engine="jvm" reads without.']
+        assert caplog.messages == ['No bounds here. engine="jvm" reads nevertheless.']
 
     def test_the_jvm_engine_that_was_asked_for_warns_and_reads(self, caplog: pytest.LogCaptureFixture) -> None:
         with caplog.at_level(logging.WARNING, logger="srfix.serde.spark"):
@@ -99,9 +99,9 @@ class TestChooseEngine:
             ),
             ("auto", False, True, True, f"engine arrow: the jvm engine cannot be used: {WHY_NOT}"),
             ("auto", True, False, True, "engine arrow: the jvm engine cannot be used: Spark lacks the jar spark-avro."),
-            ("jvm", True, True, True, "engine jvm with arrow for unknown ids: it was asked for"),
-            ("arrow", True, True, True, "engine arrow: it was asked for"),
-            ("arrow", False, False, False, "engine arrow: it was asked for"),
+            ("jvm", True, True, True, "engine jvm with arrow for unknown ids: it was requested"),
+            ("arrow", True, True, True, "engine arrow: it was requested"),
+            ("arrow", False, False, False, "engine arrow: it was requested"),
         ],
     )
     def test_the_engine_and_why(

@@ -122,7 +122,7 @@ class TestExplain:
         registry.seed("users-value", KSQLDB.replace('"K"', '"L"'))
         first, second = _without_engines(plan_read(client, "users", "USERID BIGINT, NAME STRING")).split("\n\n")[1:]
         assert "<- USERID" in first
-        assert second.splitlines()[-1] == "  fields      as of schema id 1"
+        assert second.splitlines()[-1] == "  fields      the same as in schema id 1"
 
 
 class TestEngines:

@@ -87,7 +87,9 @@ class TestTopicPlans:
     def test_a_column_is_read_by_a_plan_or_by_a_subject_named_after_its_topic_and_a_registry(
         self, client: RegistryClient
     ) -> None:
-        with pytest.raises(UsageError, match=r"The subject User is not named after a topic .*subjects=\['User'\]"):
+        with pytest.raises(
+            UsageError, match=r"The subject User is not named like one of a topic's .*subjects=\['User'\]"
+        ):
             from_registry("value", "User", client)
         with pytest.raises(UsageError, match=r"need a schema registry"):
             from_registry("value", "users-value")

@@ -55,7 +55,7 @@ class TestStatedOffsets:
             ('{"users": {"0": true, "1": 2}}', "must be earliest, latest, or JSON"),
             ('{"users": {"0": -3, "1": 2}}', "must be earliest, latest, or JSON"),
             ('{"users": {"0": 9}}', "lacks partition 1 of the topic 'users'"),
-            ('{"users": {"0": 9, "1": 0, "2": 0}}', r"names partition 2, which it does not have of the topic 'users'"),
+            ('{"users": {"0": 9, "1": 0, "2": 0}}', r"names partition 2, which the topic 'users' does not have"),
             ('{"users": {"0": 21, "1": 0}}', r"gives 21 for partition 0 of the topic 'users', whose log ends at 20\.$"),
         ],
     )

@@ -137,9 +137,13 @@ class TestSourceOptions:
     @pytest.mark.parametrize(
         ("use", "given", "message"),
         [
-            (Use.BATCH, {"topik": "x"}, r"There is no option topik\. Did you mean topic\? Those for a batch read: .*"),
+            (
+                Use.BATCH,
+                {"topik": "x"},
+                r"There is no option topik\. Did you mean topic\? The options for a batch read: .*",
+            ),
             (Use.BATCH, {"subscribePattern": "x"}, "The options topic and subscribePattern each name the topic"),
-            (Use.BATCH, {"zzz": "x"}, r"There is no option zzz\. Those for a batch read: "),
+            (Use.BATCH, {"zzz": "x"}, r"There is no option zzz\. The options for a batch read: "),
             (Use.STREAM, {"endingOffsets": "latest"}, "The option endingOffsets is not for a stream"),
             (Use.BATCH, {"maxOffsetsPerTrigger": "5"}, "The option maxOffsetsPerTrigger is not for a batch read"),
             (Use.WRITE, {"startingOffsets": "latest"}, "The option startingOffsets is not for a write"),

@@ -44,8 +44,8 @@ _NEWER: Final = (
     "Read these rows with Spark 4.1 or newer, whose arrow engine can read them, or show them with srfix decode."
 )
 _PLAN_AGAIN: Final = (
-    'If its schema is registered by now, plan.refreshed(registry) knows it; unknown_ids="resolve" or engine="arrow" asks the '
-    "registry where such an id is met."
+    'If this id is registered by now, plan.refreshed(registry) knows it. With unknown_ids="resolve" or engine="arrow", '
+    "srfix asks the registry about such an id when it occurs."
 )
 _UNKNOWN: Final = "The plan does not know the schema id %4$s. " + arrow_or("Plan again.", advice=_PLAN_AGAIN)
 _GUID: Final = "The payload names its schema by the GUID %3$s, but the jvm engine knows only ids. " + arrow_or(

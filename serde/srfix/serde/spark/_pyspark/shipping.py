@@ -86,8 +86,8 @@ def _advice(missing: str) -> str:
         wheel = _zip_without_folders()
         if wheel is not None:
             advice.append(
-                f"{wheel} is on its path and contains srfix, but no entries for its folders (like a renamed wheel), "
-                "so Python finds no namespace package in it."
+                f"{wheel} is on the worker's path and contains srfix, but this file has no entries for folders (like a "
+                "renamed wheel), so Python finds no namespace package in it."
             )
         advice.append(
             "Install srfix there (pip install 'srfix[arrow]'), or ship it with the job: make pyfiles, then "

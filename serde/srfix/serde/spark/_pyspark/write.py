@@ -31,8 +31,8 @@ _NOT_ASKED = (
 )
 _NOT_MARKED = (
     "The row is null, but not marked as a tombstone. It may be a row that could not be read, or that a join made. "
-    "If srfix wrote it, it would delete its key. Leave it out; or, if it should delete its key, set the column with "
-    "the mark to true."
+    "If srfix wrote this row, the row would delete its key. Leave the row out; or, if you want to delete the key, set the "
+    "column with the mark to true."
 )
 _HEADERS = "array<struct<key: string, value: binary>>"
 

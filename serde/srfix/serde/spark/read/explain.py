@@ -132,7 +132,7 @@ def _schemas(plan: ReadDecisions) -> Iterator[list[str]]:
         feeds = (planned.feeds, planned.unused)
         same = first.setdefault(feeds, planned.schema_id)
         if same != planned.schema_id:
-            lines += _entry("fields", f"as of schema id {same}")
+            lines += _entry("fields", f"the same as in schema id {same}")
         else:
             lines += _table(planned, types)
         yield lines
@@ -178,8 +178,8 @@ def _engines(plan: ReadDecisions) -> list[str]:
         plan.spark_schema()
     except ColumnError as error:
         return [*lines, *_entry("both", f"refused: {error.message}")]
-    asks = "" if plan.policy is None else "; if it meets other ids, refused ids or GUIDs, it asks the policy about them"
-    lines += _entry("arrow", f"reads all of it{asks}")
+    asks = "" if plan.policy is None else "; it asks the policy when it meets other ids, refused ids or GUIDs"
+    lines += _entry("arrow", f"reads everything{asks}")
     for sentence in _kernel(plan):
         lines += _entry("", sentence)
     try:

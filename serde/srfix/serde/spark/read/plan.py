@@ -158,7 +158,6 @@ class Newest:
 NEWEST: Final = Newest()
 """The columns of the newest schema, in its own letter case. The newest schema is the highest live version of the
 subject that writers use:
-
 the policy's last subject (for a `DualSubject` the second one, the source's), otherwise the first of `subjects` that has
 a live version. This is decided when the plan is made, so a running stream's columns do not change. Fields that Spark
 cannot hold are left out and named (`ReadPlan.newest`): TIME (except with `times="integers"`), decimals beyond 38

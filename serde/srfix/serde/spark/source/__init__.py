@@ -1,7 +1,7 @@
 """`format("srfix")`: reads and writes topics with a schema registry, without a jar.
 
 Use it where the jars of Spark's Kafka source are not available, and for captured topics. Spark finds it by the module
-`pyspark_srfix`; nothing is registered. The driver and the workers need srfix with confluent-kafka. Where the jars are
+`pyspark_srfix`; you need not register it. The driver and the workers need srfix with confluent-kafka. Where the jars are
 available, `srfix.serde.spark.read_topic` is faster.
 
     users = (spark.read.format("srfix")
@@ -11,7 +11,7 @@ available, `srfix.serde.spark.read_topic` is faster.
 A frame has the rows' columns, then `_srfix_reason STRING`: null for a good row, otherwise `TOMBSTONE` or the reason why
 the row could not be read (`srfix.serde.Reason`). With `on.error=quarantine` it also has `_srfix_message` and
 `_srfix_payload`. Then come the record's own columns that `metadata` names. `.schema(…)` chooses and orders these
-columns: it prunes columns, and its rows' columns replace the option `columns`. Spark does not tell a Python source
+columns: it prunes columns, and the rows' columns in it replace the option `columns`. Spark does not tell a Python source
 which columns a query selects, so name the columns in `.schema(…)` to decode no others.
 
 With `format=raw` nothing is decoded: the frame is that of Spark's Kafka source, column by column and value by value.
@@ -45,7 +45,7 @@ With `format=raw` nothing is decoded: the frame is that of Spark's Kafka source,
 | `includeHeaders` | raw: whether there is a column `headers` | `false` |
 | `startingOffsets` | `earliest`, `latest`, or JSON as in Spark's Kafka source | `earliest`, as in `read_stream` |
 | `endingOffsets` | the same, for a batch | `latest` |
-| `failOnDataLoss` | whether records that are gone before they are read are an error | `true` |
+| `failOnDataLoss` | whether it is an error if records are gone before they are read | `true` |
 | `minPartitions` | the least number of tasks | 1 for each partition |
 | `maxRecordsPerPartition` | no task reads a longer range of offsets | |
 | `maxOffsetsPerTrigger` | no micro-batch reads more offsets (PySpark 4.2 and newer) | |
@@ -71,8 +71,8 @@ no columns are named, the newest schemas of the topics must have the same column
 matches its pattern, because it has no plan for that topic. Start it again, and it reads the topic from its beginning.
 
 **The newest schema's** aliases and defaults are used if no columns are named, as with `NEWEST`: a field that was
-renamed is found in older records. The columns' metadata (`srfix.newest`) keeps which schema that was, so that a query
-uses one. Columns that you name, in the option or in `.schema(…)`, are matched only by name; `reader.schema` gives
+renamed is found in older records. The columns' metadata (`srfix.newest`) records which schema that was, so that a query
+uses one schema. Columns that you name, in the option or in `.schema(…)`, are matched only by name; `reader.schema` gives
 another schema whose aliases and defaults count.
 
 **Reading.** Each partition, or part of it, is a task with its own consumer, which joins no group and commits nothing. A

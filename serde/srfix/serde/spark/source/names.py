@@ -129,7 +129,7 @@ class GivenOptions(dict[str, str]):
         self._properties = {name: value for name, value in options.items() if _is_property(name)}
         own_options = {name: value for name, value in options.items() if name not in self._properties}
         names = match_fields(tuple(_OPTIONS), tuple(own_options), CaseRule.UNIQUE, where="the options")
-        options_sentence = f"Those for {use.value}: {', '.join(taken_by(_OPTIONS, use))}, kafka.…, registry.…."
+        options_sentence = f"The options for {use.value}: {', '.join(taken_by(_OPTIONS, use))}, kafka.…, registry.…."
         if unknown := sorted(own_options.keys() - set(names.values())):
             near = _OTHERS_NAMES.get(unknown[0]) or nearest(unknown[0], taken_by(_OPTIONS, use))
             hint = f" Did you mean {near}?" if near else ""

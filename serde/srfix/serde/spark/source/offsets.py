@@ -105,10 +105,10 @@ def stated_offsets(option: str, text: str, log: Log) -> Mapping[int, int]:
     stated = _parsed(option, text, log.topic)
     if stated.keys() != log.ends.keys():
         lacking, unknown = sorted(log.ends.keys() - stated.keys()), sorted(stated.keys() - log.ends.keys())
-        what = f"lacks {_partitions(lacking)}" if lacking else f"names {_partitions(unknown)}, which it does not have"
+        lacks = f"lacks {_partitions(lacking)} of the topic {log.topic!r}"
+        what = lacks if lacking else f"names {_partitions(unknown)}, which the topic {log.topic!r} does not have"
         raise UsageError(
-            f"The option {option} {what} of the topic {log.topic!r}. It must name each partition exactly once: "
-            f"{_partitions(sorted(log.ends))}."
+            f"The option {option} {what}. It must name each partition exactly once: {_partitions(sorted(log.ends))}."
         )
     offsets = {}
     for partition, offset in stated.items():

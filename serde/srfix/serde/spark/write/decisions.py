@@ -128,7 +128,7 @@ def frame_row(plan: WriteDecisions, schema: SparkSchema, from_: str | Sequence[s
             f"The frame has no column {missing[0]!r} to write; it has {', '.join(by_name)}. Name others in from_=."
         )
     if not names:
-        raise UsageError("from_= names no column. Name those that make the row, or the struct that is the row.")
+        raise UsageError("from_= names no column. Name the columns that make the row, or the struct that is the row.")
     if not isinstance(from_, str):
         return _row(plan, frame, tuple(by_name[name] for name in names), None)
     if word_of(by_name[from_].type) != "struct":
@@ -208,7 +208,7 @@ def _check(plan: WriteDecisions, fields: tuple[FrameField, ...]) -> None:
     if spare:
         raise ColumnError(
             f"The {plan.role.value}s of topic {plan.topic!r} have no column for {', '.join(map(repr, spare))} of the frame. "
-            "Drop it, or name the columns that make the row in from_=."
+            "Drop such columns, or name the columns that make the row in from_=."
         )
 
 

@@ -65,7 +65,7 @@ def _walked(plan: WriteDecisions, row: FrameRow) -> tuple[_Writer, JvmWrite]:
     if plan.format is not Format.AVRO or plan.settled is None:
         raise _refused(plan, [f"bodies are {plan.format.name}, but Spark writes only Avro"])
     if plan.is_given:
-        raise _refused(plan, ["columns are written under a schema that was not made from them, by Connect's rules"])
+        raise _refused(plan, ["the schema was not made from the columns, so they are written by Connect's rules"])
     root = load(plan.settled.schema.text, plan.settled.references)
     if analyse(root).is_recursive:
         raise _refused(plan, ["the schema is recursive"])

@@ -160,8 +160,8 @@ def plan_write(
     """Decides the schema for rows, and registers it: when this returns, the subject holds the schema.
 
     :param registry: None for JSON, KAFKA and DELIMITED, which have no schemas.
-    :param columns: the columns: SQL text, parsed, or a frame's schema (a StructType). None with `schema`; with
-        `schema_id` or `version` for rows with the schema's field names.
+    :param columns: the columns: SQL text, parsed, or a frame's schema (a StructType). None with `schema`; None also
+        with `schema_id` or `version`, if rows have the schema's field names.
     :param format: the format, or its word, such as `"protobuf"`.
     :param subjects: the strategy for the schema's subject.
     :param case_rule: the rule that matches the names in a row to the columns.

@@ -171,7 +171,7 @@ class _Schemas:
             if isinstance(value.how, Fields) and value.how.is_choice:
                 return self._choice(value, value.how, level=level + 1)
             if writer.is_union:
-                why = "a union of several types is a STRUCT for the deserializer, and Spark's differs"
+                why = "a union of several types is a STRUCT for the deserializer, but another one for Spark"
                 _refuse(value, why if len(writer.node.branches) > 1 else "it can only be null")
             return self._value(value, level=level)
         branches = _branches(writer.node)

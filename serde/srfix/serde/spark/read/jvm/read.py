@@ -43,18 +43,18 @@ nowhere else in it, so a few surplus bytes cannot look like it. No byte is zero,
 than necessary may end with zero. The schemas for it are short, because every plan contains their text several times."""
 
 UNSEEN: Final = (
-    "Why a body cannot be read: the reason is DECODE_FAILED, also where the arrow engine gives another (TRUNCATED, "
+    "Why a body cannot be read: the reason is DECODE_FAILED, even if the arrow engine gives another (TRUNCATED, "
     "TRAILING_BYTES, OVERFLOW, …).",
-    "Why a row with a string that is not UTF-8, or a date or timestamp outside of the years 1 to 9999, is bad: the reason is "
-    "DECODE_FAILED.",
-    "Why a body cannot be read, if no row can be read under its schema: the reason is the schema's.",
+    "Why a row is bad, if it has a string that is not UTF-8, or a date or timestamp outside of the years 1 to 9999: the "
+    "reason is only DECODE_FAILED.",
+    "Why one body cannot be read, if no row of its schema can be read: the row then has the reason of the schema.",
     "A boolean with another byte than 0 and 1: the jvm engine reads it as false.",
     "An int, or the number of a union's branch, with more than 32 bits: it is cut, or the body cannot be read. A "
     "number in more bytes than Avro allows (five for an int, ten for a long) cannot be read either, although the "
     "deserializer reads it.",
-    "An error within a field that no column reads, as long as the field's end can be found. In arrays and maps of "
+    "An error within a field that no column reads, if the field's end can be found. In arrays and maps of "
     "such a field, the jvm engine trusts the block sizes, but the deserializer reads the items.",
-    "A string that is not UTF-8 in an entry of a map that a later entry of the same key replaces.",
+    "A string that is not UTF-8 in a map entry that a later entry with the same key replaces.",
     "A null key in a map, which the deserializer reads: the row is bad, because Spark's maps cannot have one.",
     f"Bytes left over that begin with {AFTER.hex(' ')}.",
     "A schema GUID (in front of the body, or in a record header): the jvm engine treats a row without an id as bad, unless "
