@@ -32,8 +32,8 @@ def notes_of(tag: str, *, project: str, changelog: str) -> str:
         if title.split()[:1] in ([version], [f"[{version}]"]) and text.strip():
             return text.strip() + "\n"
     raise ReleaseError(
-        f"CHANGELOG.md has no section '## {version}', or nothing in it. Give what is under '## Unreleased' that title and"
-        " the date, and tag that."
+        f"CHANGELOG.md has no section '## {version}', or nothing in it. Replace the title '## Unreleased' by that title and"
+        " the date, and tag that commit."
     )
 
 

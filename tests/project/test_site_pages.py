@@ -68,7 +68,7 @@ def test_a_command_s_page_opens_with_an_example(name: str) -> None:
 def test_a_finding_code_has_a_page_that_says_what_to_do(known: Any) -> None:
     page = PAGES[f"findings/{known.code}.md"]
     assert page.startswith(f"# {known.code}: ")
-    for heading in ("What it means", "How it comes about", "How srfix tells", "What to do"):
+    for heading in ("What it means", "How it comes about", "How srfix recognises it", "What to do"):
         assert f"\n## {heading}\n\n" in page
     assert f"| {known.code} | {SITE['FINDINGS'][known.code][0]} | {known.severity} |" in PAGES["findings/index.md"]
 

@@ -117,7 +117,7 @@ def _code_report(entry: CatalogueEntry) -> blocks.Report:
     parts = {
         "What it means": entry.meaning,
         "How it comes about": entry.cause,
-        "How srfix tells": entry.detection,
+        "How srfix recognises it": entry.detection,
         "What to do": entry.remedy,
     }
     return blocks.Report(
