@@ -151,7 +151,7 @@ class TestKeep:
                 socket.create_connection((host, int(port)), timeout=10)
         assert f"  export SRFIX_REGISTRY={running.ready['registry']}\n" in out
         assert "  srfix rollback p.json  " in out
-        assert out.endswith("Ctrl-C here ends it.\nStopped.\n")
+        assert out.endswith("Ctrl-C here ends the demo.\nStopped.\n")
         assert [path.name for path in tmp_path.iterdir()] == ["ready.json"]
 
     def test_a_ready_file_without_keep_is_a_usage_error(self, tmp_path: Path) -> None:

@@ -239,8 +239,8 @@ class TestAGivenProtobufSchema:
     @pytest.mark.parametrize(
         ("options", "words"),
         [
-            (("--nullable-representation", "optional"), "Leave them out with --schema"),
-            (("--source-name", "S"), "Leave them out with --schema"),
+            (("--nullable-representation", "optional"), "leave these two options out"),
+            (("--source-name", "S"), "leave these two options out"),
             (("--format", "avro", "--schema", '"int"', "--full-name", "a.B"), "--full-name is for Protobuf"),
         ],
     )

@@ -95,6 +95,6 @@ class TestDiff:
         assert (code, part["same"], part["missing"], part["not_known"]) == (2, 4, 0, 1)
         assert (shown["kind"], shown["valid_from_ms"]) == ("not-known", start - 1_000_000)
         assert document["not_looked_at"] == [
-            f"1 version of task 6_0 cannot be compared: {TOPIC} has deleted records, or the store has dropped old rows, or it "
+            f"1 version of task 6_0 cannot be compared: {TOPIC} has deleted records, or the store has dropped old rows or "
             "ignored late records"
         ]

@@ -108,7 +108,7 @@ def apply(
         return ExitCode.INTERRUPTED
     for subject in shared_subjects(plan, part):
         say_aside(
-            f"{subject} also belongs to findings that --only leaves out. srfix carries out its steps "
+            f"{subject} also belongs to findings that --only leaves out. srfix carries out the steps for this subject "
             "nevertheless, so they repair those findings, too."
         )
     done: list[tuple[Action, str]] = []

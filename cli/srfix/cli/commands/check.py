@@ -94,6 +94,6 @@ def _summary_lines(topic_check: TopicCheck, output: OutputFormat) -> Iterator[st
     notes = sum(finding.severity is Severity.NOTE for finding in topic_check.findings)
     parts = [counted(len(topic_check.findings) - notes, "finding")]
     parts += [counted(notes, "note")] if notes else []
-    parts.append(f"{counted(sum(len(answer.ids) for answer in topic_check.answers.roles), 'schema id')} asked for")
+    parts.append(f"{counted(sum(len(answer.ids) for answer in topic_check.answers.roles), 'schema id')} looked up")
     parts += [f"{counted(len(topic_check.skipped), 'thing')} not looked at"] if topic_check.skipped else []
     yield f"{', '.join(parts)}."

@@ -146,7 +146,7 @@ def decode(
     from srfix.serde.column_sources.given import given_columns
 
     if topic is None and not payloads:
-        raise UsageError("Name a TOPIC to read records of, or give bytes with --payload.")
+        raise UsageError("Name a TOPIC to read its records, or give bytes with --payload.")
     if last and from_offset is not None:
         raise UsageError("Give only one of --last and --from-offset.")
     reading = DecodeOptions(

@@ -156,11 +156,11 @@ def _keep(
         say(f"  {f'srfix {typed}':<24}# {what}")
     if is_real:
         say(
-            f"\nIt is a real Kafka, on {broker.bootstrap_servers}; the registry is {registry.url}. On Spark (srfix[spark]):\n"
+            f"\nThe real Kafka is on {broker.bootstrap_servers}; the registry is {registry.url}. On Spark (srfix[spark]):\n"
         )
         for line in spark_lines(broker.bootstrap_servers, registry.url):
             say(f"  {line}")
-    say("\nCtrl-C here ends it.")
+    say("\nCtrl-C here ends the demo.")
     if ready_file is not None:
         document = DemoDocument.of(
             staged,

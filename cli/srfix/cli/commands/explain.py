@@ -171,7 +171,7 @@ def _reading_blocks(reading: StackTraceReading) -> list[blocks.Block]:
     shown += [blocks.Heading("Next", level=2), blocks.Commands((*_to_set_first(), reading.next_command))]
     if _to_set_first() or any(word in reading.next_command.split() for word in ("TOPIC", _USER)):
         shown.append(
-            blocks.Paragraph("Replace the words in capitals with your own values: the text does not contain these.")
+            blocks.Paragraph("Replace the words in capitals with your own values. Your text does not contain them.")
         )
     if reading.finding is not None:
         shown.append(blocks.Commands((f"srfix explain {reading.finding}",)))

@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     type=Choice(tuple(ON_REQUEST)),
     multiple=True,
     metavar="CODE",
-    help="Also repair this, though it is not necessary; repeatable. "
+    help="Also repair this finding, though that is not necessary; repeatable. "
     + " ".join(f"{code}: {what}." for code, what in reversed(ON_REQUEST.items())),
 )
 @click.option(
@@ -235,7 +235,7 @@ def _next(finding: Finding) -> str:
         return finding.next
     named = [f"{each.application}/{each.store}={each.topic}" for each in finding.considered if each.topic is not None]
     plans = [given_options().quoted("plan", "--source", source) for source in named[:MOST_SOURCES]]
-    return f"Say which: {' or '.join(plans)}." if plans else finding.next
+    return f"Choose the source: {' or '.join(plans)}." if plans else finding.next
 
 
 def _refuse_mixture(topic: str | None, selection: options.Selection, choice: TopicChoice) -> None:

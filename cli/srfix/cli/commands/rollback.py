@@ -126,7 +126,7 @@ def rollback(
 def _outcome_blocks(steps: Sequence[StepTold], *, is_whole: bool) -> Iterator[Block]:
     """The result, then every step under its subject. If there is only one subject, it is named once."""
     left = sum(step.outcome == "left" for step in steps)
-    but_for = f", but for {counted(left, 'step')} left as it is" if left else ""
+    but_for = f"; srfix leaves {counted(left, 'step')} as {'it is' if left == 1 else 'they are'}" if left else ""
     tone = Tone.GOOD if is_whole and not left else Tone.BAD
     yield Heading(f"Rolled back{but_for}" if is_whole else f"Rolled back in part{but_for}", tone=tone)
     subjects = list(dict.fromkeys(step.subject for step in steps))

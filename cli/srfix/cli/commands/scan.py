@@ -37,7 +37,7 @@ _FEW_PARTITIONS: Final = 16
     "--application",
     metavar="GROUP",
     help=(
-        "Count only the records as live that a restore of this application loads: those up to the group's "
+        "Count as live only the records that a restore of this application loads: the records up to the group's "
         "committed offsets."
     ),
 )

@@ -59,7 +59,7 @@ def schema(
     if (half.columns is None) == (from_subject is None):
         raise UsageError('Give either the columns, such as "ID INT, NAME STRING", or --from-subject SUBJECT.')
     if version is not None and from_subject is None:
-        raise UsageError("--version chooses a version of --from-subject; give that too.")
+        raise UsageError("--version chooses a version of --from-subject; give --from-subject, too.")
     _check_full_name(half, choice)
     inferred = None if half.columns is None else Inferred(half.columns)
     standing: Standing | None = None

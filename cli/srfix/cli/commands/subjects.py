@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 def subjects(application: str | None, connection: Connection, output: OutputFormat) -> ExitCode:
     """List the subjects that look internal to Kafka Streams or ksqlDB, live and soft-deleted, with their kind.
 
-    The incident can happen if a changelog subject has no topic; `srfix diagnose` says whether the store's schema ids are
-    missing there. Reads only, with full listings. If something could not be listed, standard error says so.
+    If a changelog subject has no topic, a restored store may be unreadable (KAFKA-10179). `srfix diagnose` says whether the
+    store's schema ids are missing under such a subject. Reads only, with full listings. If something could not be listed,
+    standard error says so.
     """
     from srfix.cli.session import open_cluster
     from srfix.recovery.inspect.internal_subjects import SubjectsDocument, list_internal_subjects

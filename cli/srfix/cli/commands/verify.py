@@ -48,8 +48,8 @@ def verify(
     plan left nothing out. Exit code 1: something is not repaired. Exit code 2: srfix could not look at something.
 
     By default srfix uses the cluster and the registry of the plan. A state directory, a topology or ksqlDB shows which tables
-    are global (a restore loads all their records). ksqlDB also shows the query as it is now. With
-    --engine spark srfix reads every live row, not only one for each schema id and partition. Spark's workers need srfix,
+    are global (a restore loads all their records). With --ksqldb, the report also has the present state of the query. With
+    --engine spark, srfix reads every live row, not only one for each schema id and partition. Spark's workers need srfix,
     too.
 
     If the plan writes to a topic (srfix state seed-changelog, plan-expiry), srfix reads that topic again. It checks whether

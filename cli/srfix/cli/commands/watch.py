@@ -99,7 +99,7 @@ def print_kept(ctx: click.Context, param: click.Parameter, is_asked: bool) -> No
     is_eager=True,
     expose_value=False,
     callback=print_kept,
-    help="Print a Grafana dashboard of its metrics (JSON), and exit.",
+    help="Print a Grafana dashboard of watch's metrics (JSON), and exit.",
 )
 @click.option(
     "--print-alerts",
@@ -130,8 +130,8 @@ def watch(
 ) -> ExitCode:
     """Diagnose a cluster again and again; register what a signed-off plan allows, before a restore needs it.
 
-    Runs until SIGTERM (exit code 0) or an interrupt. With --once it ends as srfix diagnose does. --output json writes one
-    JSON document on each line.
+    Runs until SIGTERM (exit code 0) or an interrupt. With --once the exit code is that of srfix diagnose. --output json
+    writes one JSON document on each line.
     """
     from srfix.cli.ending import Ended, Ending
     from srfix.cli.metrics.serving import serving

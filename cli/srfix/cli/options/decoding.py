@@ -147,10 +147,10 @@ class NoRegistry:
     """A resolver for bytes that name no schema. Nothing ever asks it."""
 
     def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
-        raise UsageError(f"Schema id {schema_id} needs a registry to be looked up in. Give --registry.")
+        raise UsageError(f"srfix needs a registry to look up schema id {schema_id}. Give --registry.")
 
     def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
-        raise UsageError(f"The schema {guid} needs a registry to be looked up in. Give --registry.")
+        raise UsageError(f"srfix needs a registry to look up the schema {guid}. Give --registry.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

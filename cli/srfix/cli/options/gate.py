@@ -57,8 +57,9 @@ gate_options = handing_over(
         metavar="FILE",
         help=(
             "A file of known findings. A known finding does not give exit code 1, unless it is now worse than in "
-            "the file. A finding is known by its code, its role, and its store or its topic and subject. If srfix "
-            "could not look at everything, the exit code is still 2."
+            "the file. srfix recognises a finding about a store by code, role, application and store, and a finding "
+            "about a topic by code, role, topic and subject. If srfix could not look at everything, the exit code is "
+            "still 2."
         ),
     ),
     click.option(

@@ -131,12 +131,12 @@ class InternalSchemaChoice:
         """For rows under a given schema: Protobuf's message. Refuses options that choose what the schema says."""
         if self.source_name is not None or self.nullable_representation is not None:
             raise UsageError(
-                "--source-name and --nullable-representation choose the columns' own schema. Leave them out with --schema "
-                "and --schema-id."
+                "--source-name and --nullable-representation are for the schema that srfix makes from columns. With "
+                "--schema or --schema-id, leave these two options out."
             )
         if self.full_name is not None and format_ is not Format.PROTOBUF:
             raise UsageError(
-                "With --schema and --schema-id, --full-name is for Protobuf: it names the message. Leave it out."
+                "With --schema or --schema-id, --full-name is for Protobuf, where it names the message. Leave it out otherwise."
             )
         return self.full_name
 
@@ -184,7 +184,7 @@ schema_options = handing_over(
     click.option(
         "--source-name",
         metavar="NAME",
-        help="For a key: the stream or table, after which CREATE names the key's record.",
+        help="For a key: the stream or table. CREATE names the record of its keys after it.",
     ),
     click.option(
         "--generation",
@@ -196,7 +196,7 @@ schema_options = handing_over(
     click.option(
         "--written-by",
         **choice_of(WrittenBy, WrittenBy.SERIALIZER),
-        help="Whether CREATE registered the schema, or the serializer of a running query.",
+        help="Who registered the schema: CREATE, or the serializer of a running query.",
     ),
     click.option(
         "--nullable-representation",

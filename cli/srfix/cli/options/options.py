@@ -138,8 +138,8 @@ def _selection_options(readers: Sequence[str], *, of_topics: str = "") -> Decora
             "--ignore",
             metavar="SUBJECT-PATTERN",
             help=(
-                "Ignore subjects that match (shop-*-changelog-value): their findings, their repairs, and what "
-                "could not be looked at. One line counts and names what is ignored. Repeatable."
+                "Ignore subjects that match (shop-*-changelog-value): their findings, their repairs, and their "
+                "checks that srfix could not do. One line counts and names what is ignored. Repeatable."
             ),
         ),
     )
@@ -248,8 +248,8 @@ only_option = click.option(
     multiple=True,
     metavar="CODE|APPLICATION",
     help=(
-        "Carry out only the steps that repair this finding code or this application; repeatable. You can carry out "
-        "the others later."
+        "Only the steps that repair this finding code or this application; repeatable. You can carry out the other "
+        "steps later."
     ),
 )
 
@@ -276,6 +276,6 @@ def _sources(texts: Iterable[str]) -> dict[str, Topic]:
         if not store or not topic:
             raise UsageError(f"--source takes STORE=TOPIC or APPLICATION/STORE=TOPIC, not {text!r}.")
         if sources.get(store, topic) != topic:
-            raise UsageError(f"--source names two topics for the store {store!r}; a store restores from one.")
+            raise UsageError(f"--source names two topics for the store {store!r}; a store restores from one topic.")
         sources[store] = Topic(topic)
     return sources

@@ -111,7 +111,7 @@ def diff(
     total = (
         f"{differ:,} of {counted(same + differ, 'key')} {'differs' if differ == 1 else 'differ'} from {name}."
         if differ
-        else f"{counted(same, 'key')} as {name} says."
+        else f"{counted(same, 'key')}, the same as in {name}."
     )
     lines = (*damaged, *(f"Not looked at: {line}" for line in unseen), total)
     return conclude(report, output, quiet=quiet, code=code, lines=lines)
@@ -139,7 +139,7 @@ def _not_known(done: Sequence[Comparison], topic: Topic, to_compare: ToCompare) 
             f"{topic}[{place}] begins at offset {begin:,}" for place, begin in to_compare.cut(comparison.store).items()
         )
         if comparison.not_known:
-            why = cut or f"{topic} has deleted records, or the store has dropped old rows, or it ignored late records"
+            why = cut or f"{topic} has deleted records, or the store has dropped old rows or ignored late records"
             noun = "version" if comparison.store.format is StoreFormat.VERSIONED else "key"
             yield f"{counted(comparison.not_known, noun)} of {where} cannot be compared: {why}"
         elif cut and comparison.counts[DifferenceKind.EXTRA]:

@@ -114,12 +114,15 @@ reading_options = handing_over(
     click.option(
         "--value-format",
         type=Choice(_FORMATS),
-        help="How to decode values, as for keys. Default: bytes, not decoded.",
+        help=(
+            "How to decode values: with the schema of the id in the value (schema), or in this format. Default: bytes, "
+            "not decoded."
+        ),
     ),
     click.option("--key-columns", metavar='"NAME TYPE, …"', help="Read keys into these columns."),
     click.option("--value-columns", metavar='"NAME TYPE, …"', help="Read values into these columns."),
     click.option("--key-delimiter", metavar="CHARACTER", help="For delimited keys: a character, SPACE or TAB."),
-    click.option("--value-delimiter", metavar="CHARACTER", help="The same for delimited values."),
+    click.option("--value-delimiter", metavar="CHARACTER", help="For delimited values: a character, SPACE or TAB."),
     click.option(
         "--resolve",
         "policy",

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 @click.option(
     "--segment-interval-ms",
     type=click.IntRange(min=1),
-    help="For such a store: the interval of its segments. Default: as in Kafka Streams.",
+    help="For a window, session or versioned store: the interval of its segments. Default: as in Kafka Streams.",
 )
 @isolation_option
 @written.values_options

@@ -75,9 +75,9 @@ def get(
         say_aside(*taken_as_text(key))
         say_aside(
             f"srfix looked for the bytes 0x{wanted.hex()}"
-            f"{'' if as_json is None else ', and for keys that decode to the same value'}. A key that begins with a "
-            "schema id is a different key (write hex:00000000…, or JSON with --key-format). `srfix state scan` shows "
-            "the stored keys.",
+            f"{'' if as_json is None else ', and for keys that decode to the same value'}. A stored key that "
+            "begins with a schema id has other bytes: write hex:00000000…, or JSON with --key-format. `srfix state scan` "
+            "shows the stored keys.",
         )
     say_aside(f"{counted(read, 'row')} in {counted(len(pairs), 'task')}{not_decoded(failed)}.")
     return unread.code(is_wrong=bool(failed) or (not read and not unread.is_unseen))

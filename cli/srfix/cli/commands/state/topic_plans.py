@@ -166,7 +166,7 @@ def plan_expiry(
     connection: Connection,
     output: OutputFormat,
 ) -> ExitCode:
-    """Plan tombstones for keys of a compacted topic that nobody has written for a long time. Reads only.
+    """Plan tombstones for old keys of a compacted topic: keys that nobody has written for a long time. Reads only.
 
     The plan says how many keys it deletes, how old they are, and names examples. srfix keeps the records beside the plan, so
     that `srfix rollback` can write them again. `srfix apply FILE` carries out the plan, but leaves a key that somebody has
