@@ -98,7 +98,7 @@ def _blocks(estimates: Sequence[EstimatedStore]) -> Iterator[Block]:
             "bytes": lambda row: None if row.bytes_ is None else f"{row.bytes_:,}",
             "seconds": lambda row: None if row.seconds is None else f"{row.seconds:,.1f}",
             "memory": lambda row: f"{row.memory_bytes // (1024 * 1024):,} MiB",
-            "standby avoids it": lambda row: "yes" if row.would_a_standby_spare_it else "no",
+            "standby avoids restore": lambda row: "yes" if row.would_a_standby_spare_it else "no",
         },
     )
     if any(row.records_left_at_least != row.records_left for row in estimates):
