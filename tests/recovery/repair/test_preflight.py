@@ -77,7 +77,7 @@ class TestDeniedPermissions:
     @pytest.mark.parametrize(
         ("method", "path", "what"),
         [
-            ("PUT", "/config/", "set its compatibility"),
+            ("PUT", "/config/", "set the compatibility"),
             ("POST", "/versions", "register schemas"),
             ("DELETE", "/versions/", "delete versions"),
         ],
@@ -98,4 +98,4 @@ class TestDeniedPermissions:
         assert scene.registry.dump() == scene.before
         deny(scene.registry, "PUT", "/mode/")
         (obstacle,) = denied_permissions(plan, scene.client)
-        assert f"may not set its mode under {PHANTOM} (HTTP 403)" in obstacle.what
+        assert f"may not set the mode under {PHANTOM} (HTTP 403)" in obstacle.what

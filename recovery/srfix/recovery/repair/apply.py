@@ -90,7 +90,7 @@ def apply_plan(
     :raises PlanError: if the world has changed since the plan, or if the journal belongs to another plan or is in use;
         nothing was written then.
     :raises AppliedInPartError: if it stopped after a write.
-    :raises RegistryError: if the registry did not answer before the first write, or refused that one; nothing was
+    :raises RegistryError: if the registry did not answer before the first write, or refused that write; nothing was
         written then.
     """
     registry = usable(registry)
@@ -135,7 +135,7 @@ class _Repair(CarryingOut[Plan, RepairState, Action, RepairEvent]):
             )
             raise PlanError(
                 f"{question}This plan was applied. Since then somebody has permanently deleted {schemas}. This plan cannot "
-                f"register that again. Nothing was written. {' '.join(why)}"
+                f"register them again. Nothing was written. {' '.join(why)}"
             )
         steps = [action.step for action in again]
         expects: Json = {subject: subject_state_document(now[subject]) for subject in sorted(now)}
@@ -216,7 +216,7 @@ class _Repair(CarryingOut[Plan, RepairState, Action, RepairEvent]):
         if left_out:
             raise PlanError(
                 f"An earlier run of this plan stopped part-way through {', '.join(left_out)}, so the compatibility "
-                "there may still be relaxed; but --only leaves this out. Nothing was written. First run srfix "
+                "there may still be relaxed; but --only does not continue there. Nothing was written. First run srfix "
                 "apply without --only, or undo the earlier run with srfix rollback."
             )
 

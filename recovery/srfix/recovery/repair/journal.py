@@ -106,7 +106,7 @@ REPAIR_JOURNALS: Final[JournalFiles[Plan, RepairState]] = JournalFiles(
     plans=REPAIR_PLANS,
     state=lambda plan, _line: RepairState(plan=plan),
     noun="repair",
-    no_journal="A plan file that was cut off looks the same. srfix wrote nothing to it. Name the journal of a "
+    no_journal="A plan file that was cut off looks the same. srfix wrote nothing to this file. Name the journal of a "
     "repair, or a complete plan. For a new journal, name a file that does not exist yet.",
     other_schema="; this version of srfix reads srfix.journal/1.",
 )
@@ -132,7 +132,7 @@ class OnlyLine(Line, tag="only", kw_only=True):
     """A run carries out only some steps."""
 
     steps: list[int]
-    """The codes and applications of this run."""
+    """The numbers of these steps."""
 
 
 class ReopenedLine(Line, tag="reopened", kw_only=True):

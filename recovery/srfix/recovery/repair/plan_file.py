@@ -45,7 +45,7 @@ class PlannedFinding:
     """The topic that the store restores from, or that the reader reads."""
     schema_ids: tuple[SchemaId, ...]
     planned_ids: tuple[SchemaId, ...] = ()
-    """Every id, as records carry it, whose schema the plan registers: more than are at fault, as commits move on."""
+    """The ids, as records carry them, of all schemas that the plan registers: more than those at fault, as commits move on."""
     read: TopicRead | None = None
 
 
@@ -324,11 +324,11 @@ class Cost(Struct, frozen=True, kw_only=True):
 
     @property
     def in_words(self) -> str:
-        """`6 writes, 2 versions (10,125 of at most 20,000 then, soft-deleted ones too), no new id`."""
+        """`6 writes, 2 versions (with them the registry has 10,125, …; the limit is 20,000), no new id`."""
         room = ""
         if self.held is not None:
-            of_limit = "" if self.limit is None else f" of at most {self.limit:,}"
-            room = f" ({self.held + self.versions:,}{of_limit} in the registry then, soft-deleted ones too)"
+            limit = "" if self.limit is None else f"; the limit is {self.limit:,}"
+            room = f" (with them the registry has {self.held + self.versions:,}, soft-deleted ones included{limit})"
         ids = f"{counted(self.new_ids, 'new id')} at most" if self.new_ids else "no new id"
         return f"{counted(self.writes, 'write')}, {counted(self.versions, 'version')}{room}, {ids}"
 

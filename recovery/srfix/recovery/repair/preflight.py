@@ -102,10 +102,10 @@ def denied_permissions(plan: Plan, registry: Registry) -> Iterator[Obstacle]:
         kinds = {type(action) for action in plan.actions if action.subject == subject}
         if kinds & {SetCompatibility, RestoreCompatibility}:
             yield from _denied(
-                subject, "set its compatibility", lambda s: registry.set_config(s, {"compatibility": _NO_LEVEL})
+                subject, "set the compatibility", lambda s: registry.set_config(s, {"compatibility": _NO_LEVEL})
             )
         if kinds & {SetMode, RestoreMode}:
-            yield from _denied(subject, "set its mode", lambda s: registry.set_mode(s, _NO_MODE))
+            yield from _denied(subject, "set the mode", lambda s: registry.set_mode(s, _NO_MODE))
         if Register in kinds:
             yield from _denied(subject, "register schemas", lambda s: registry.register(s, _NO_SCHEMA))
         if kinds & {SoftDelete, DeleteVersion}:

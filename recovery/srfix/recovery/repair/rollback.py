@@ -146,9 +146,9 @@ def _refuse_elsewhere(state: RepairState, registry: Registry) -> None:
         if not holdings or any(_holds(subject, action, registry) for subject, action in holdings):
             return
         raise PlanError(
-            f"The plan was made for {state.plan.registry}. In the registry at {registry.url} none of its schemas is "
-            "under the subject that held it then. This looks like another registry (or another context of it), so "
-            "nothing was written. Name the plan's registry with --registry."
+            f"The plan was made for {state.plan.registry}. In the registry at {registry.url} no "
+            "subject holds the schemas of the plan that it held then. This looks like another registry (or another "
+            "context of it), so nothing was written. Name the plan's registry with --registry."
         )
     for action in registered:
         before, after = state.before[action.step], state.after[action.step]
@@ -313,7 +313,7 @@ def _unset(action: SetCompatibility | SetMode, state: RepairState, registry: Reg
     is_as_left = now.mode == after.mode or went_along if is_mode else now.config == after.config
     if not is_as_left:
         setting = "mode" if is_mode else "configuration"
-        return Left(action=action, why=f"somebody changed the {setting} of {action.subject} since")
+        return Left(action=action, why=f"somebody has changed the {setting} of {action.subject} since then")
     if isinstance(action, SetMode):
         restore_mode(registry, action.subject, action.previous)
     else:

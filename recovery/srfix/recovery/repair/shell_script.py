@@ -44,7 +44,7 @@ export LC_ALL
 newline='
 '
 
-# send METHOD PATH [options of curl]: the body of the answer goes into $answer; false unless it is a good one.
+# send METHOD PATH [options of curl]: the body of the answer goes into $answer; false unless the status is 2xx.
 send() {
     method=$1 path=$2
     shift 2
@@ -94,7 +94,7 @@ stop() { printf '%s: stopped\n' "$1" >&2; exit 1; }
 must_be() { [ "$1" = "$2" ] || stop "expected $2, got '$1'"; }
 must_be_there() { [ -n "$1" ] || stop "the answer has no $2"; }
 
-# is_back PATH KEY VALUE: whether the registry says that this is not so any more, or does not let you ask.
+# is_back PATH KEY VALUE: true if KEY has another value now, or if the registry does not let you ask.
 is_back() {
     if send GET "$1" </dev/null 2>/dev/null; then
         case $answer in *"\"$2\":\"$3\""* | *"\"$2\": \"$3\""*) return 1 ;; esac
@@ -107,7 +107,7 @@ is_back() {
 again() {
     case $1 in
         '') return 0 ;;
-        # Most likely it did not happen; whoever may not change it may not put it back either.
+        # Most likely nothing was changed; and whoever may not change a setting may not put it back either.
         refused) "$2" 2>/dev/null || : ; return 0 ;;
     esac
     tries=1
@@ -161,9 +161,9 @@ def _lines(plan: Plan) -> Iterator[str]:
     yield f"# The repair that srfix planned, as commands. Made from the plan {_comment(plan.digest)}"
     yield f"# The first argument is the registry's URL; without it, the script uses {_comment(registry)}"
     yield "# Credentials and certificates go into CURL_OPTIONS, for example: CURL_OPTIONS='--user name:password'"
-    yield "# It stops at the first answer that differs from the plan. Whatever ends it, it then resets the compatibility and"
-    yield "# the mode that it changed. Only kill -9 and a crash of the machine prevent that: then run it again with the"
-    yield "# registry's URL as the first argument and put-back as the second. It keeps no journal: to undo it, see the end."
+    yield "# The script stops at the first answer that differs from the plan. Whatever ends it, it resets the compatibility"
+    yield "# and the mode that it changed. Only kill -9 and a crash of the machine prevent that: then run it again with the"
+    yield "# registry's URL as the first argument and put-back as the second. It keeps no journal; its end says how to undo it."
     yield _HEAD.strip("\n")
     pairs = _pairs(plan.actions)
     yield from _putting_back(plan.actions, pairs)
@@ -174,7 +174,7 @@ def _lines(plan: Plan) -> Iterator[str]:
     yield "case ${2:-} in"
     yield "'') ;;"
     yield f"put-back) {' '.join(f'changed_{step}=yes' for step in sorted(pairs, reverse=True)) or ':'}; exit 0 ;;"
-    yield "*) stop 'the second argument is put-back or none' ;;"
+    yield "*) stop 'the second argument must be put-back, or be left out' ;;"
     yield "esac"
     for line in plan.price:
         yield f"# {_comment(line)}"
@@ -294,8 +294,8 @@ def _undo(action: Action) -> Iterator[str]:
     match action:
         case Register():
             url = f'"$registry"{quote(path_of("subjects", action.subject, "versions"))}'
-            yield f"the version that step {action.step} printed, first without ?permanent=true if it is not soft-deleted yet,"
-            yield "and only while another subject holds the id:"
+            yield f"Delete VERSION, which step {action.step} printed, but only if another subject still holds the id. The"
+            yield "second command deletes it for good. Leave out the first one if the version is soft-deleted already:"
             yield f"curl $CURL_OPTIONS -X DELETE {url}/VERSION; curl $CURL_OPTIONS -X DELETE {url}/VERSION?permanent=true"
         case RestoreMode() | RestoreCompatibility():
             yield (
@@ -303,7 +303,7 @@ def _undo(action: Action) -> Iterator[str]:
             )
         case DeleteVersion():
             url = f'"$registry"{quote(path_of("subjects", action.subject, "versions"))}'
-            yield f"the schema of id {action.schema_id} (GET /schemas/ids/{action.schema_id}) registered again:"
+            yield f"Register the schema of id {action.schema_id} (GET /schemas/ids/{action.schema_id}) again:"
             yield f"curl $CURL_OPTIONS -X POST {url}"
         case SetCompatibility() | SetMode() | SoftDelete():
             return

@@ -217,8 +217,8 @@ def why_theirs(
         if left.written_ms == version_now.written_ms:
             return None
         return (
-            f"somebody has written {version} since, because the registry shows another time for it: it was deleted, "
-            "or registered again under the same number and id"
+            f"the registry shows another time for {version} than when the repair last looked at it: since then somebody "
+            "has deleted it, or registered it again under the same number and id"
         )
     gone = _gone_above(action, left, now, state)
     if not left.deleted and gone:

@@ -197,7 +197,7 @@ def _subject_lines(work: SeedChangelog, command_line: CommandLine) -> Iterator[s
     if missing:
         yield (
             f"Not registered there: {', '.join(missing)}. A reader that looks up the version under the subject (Connect, "
-            f"ksqlDB) fails on these rows until the ids are registered. After the copy, plan that with {repair}."
+            f"ksqlDB) fails on these rows until the ids are registered. After the copy, plan their registration with {repair}."
         )
     if unknown:
         yield (
@@ -231,11 +231,11 @@ def _playbook(work: SeedChangelog) -> Iterator[str]:
 def _undo(work: SeedChangelog) -> str:
     if work.creates:
         return (
-            f"srfix rollback deletes {work.changelog} as long as the application has written nothing to it. After the "
-            "application has written to it, the topic is its changelog, and rollback leaves it as it is."
+            f"srfix rollback deletes {work.changelog} if the application has written nothing to it. If the application has "
+            "written to the topic, the topic is its changelog, and rollback leaves it as it is."
         )
     return (
-        f"srfix rollback writes a tombstone for every row, as long as the application has written nothing to {work.changelog}: "
-        "a restore then loads nothing from it, as before. The topic stays. After the application has written to it, rollback "
-        "leaves it as it is."
+        f"srfix rollback writes a tombstone for every row if the application has written nothing to {work.changelog}: a "
+        "restore then loads nothing from the topic, as before. The topic stays. If the application has written to it, "
+        "rollback leaves it as it is."
     )

@@ -78,7 +78,10 @@ class TestCost:
         plan = world.plan(version_limit=8)
         assert plan.cost is not None
         assert (plan.cost.held, plan.cost.limit, plan.cost.versions) == (5, 8, 3)
-        assert "3 versions (8 of at most 8 in the registry then" in plan.cost.in_words
+        assert (
+            "3 versions (with them the registry has 8, soft-deleted ones included; the limit is 8)"
+            in plan.cost.in_words
+        )
 
     def test_a_plan_beyond_the_limit_is_refused(self, world: World) -> None:
         with pytest.raises(PlanError, match=r"would hold 8, and --version-limit .* 7 .*--only-live"):

@@ -33,9 +33,9 @@ class Deletion:
     def price(self) -> str:
         ids = enumerated(sorted({action.schema_id for action in self.actions}))
         return (
-            f"{self.finding.subject}: schema id {ids} is soft-deleted there and stays readable by its id. Soft-deleted "
-            "versions still count towards a registry's limit of schemas; srfix deletes nothing for good. A rollback registers "
-            "the schemas again, under the same ids and new version numbers."
+            f"{self.finding.subject}: the plan soft-deletes the versions with schema id {ids} there. The schemas stay readable "
+            "by their ids. Soft-deleted versions still count towards a registry's limit of schemas; srfix deletes nothing for "
+            "good. A rollback registers the schemas again, under the same ids and new version numbers."
         )
 
 

@@ -136,7 +136,9 @@ def _outlook(repair: SubjectRepair, *, leaves_live: bool) -> str:
     outlook, level = repair.outlook, repair.level
     next_one = capitalized(_next_schema(repair))
     own = outlook.own
-    its_own = "its own schema" if own is None else f"its own schema (version {own.version}, schema id {own.schema_id})"
+    whose = "the producers'" if repair.want.owner is Owner.PRODUCERS else "the application's"
+    which = "" if own is None else f" (version {own.version}, schema id {own.schema_id})"
+    its_own = f"{whose} own schema{which}"
     if outlook.refused_by:
         before = {version.schema_id for version in repair.want.role.state.live}
         left = [schema_id for schema_id in outlook.refused_by if schema_id not in before]
@@ -156,11 +158,11 @@ def _outlook(repair: SubjectRepair, *, leaves_live: bool) -> str:
         )
     if outlook.untold:
         why_not = (
-            "srfix does not know which schema there is the application's own"
+            f"srfix does not know which of the subject's schemas is {whose} own"
             if own is None
             else f"srfix cannot compare {its_own} with others"
         )
-        instead = " Plan with --keep soft-deleted to be sure that it will." if leaves_live else ""
+        instead = " Plan with --keep soft-deleted to be sure that it is accepted." if leaves_live else ""
         return (
             f"srfix does not know whether {_next_schema(repair)} will be accepted at {level}: schema id "
             f"{enumerated(outlook.untold)} is live, and {why_not}.{instead}"
@@ -203,10 +205,10 @@ def _users(repair: SubjectRepair) -> str:
             "take the latest version look there. From Kafka Streams 2.7 on, the application itself registers its "
             f"internal schema there, too, and may get 409 (`srfix explain {srf016.CODE}`)."
         )
-    alone = "No topic has the subject's name: normally only the store's own serde uses it"
+    alone = "No topic has the subject's name: normally only the store's own serde uses the subject"
     if not repair.also_by:
         return f"{alone}."
-    return f"{alone}, and perhaps: {'; '.join(repair.also_by)}."
+    return f"{alone}. Perhaps these use it, too: {'; '.join(repair.also_by)}."
 
 
 def cost_within(actions: Sequence[Action], survey: Survey, version_limit: int | None, *, less: str) -> Cost:

@@ -186,7 +186,7 @@ def _not_by_text(
             yield (
                 schema_id,
                 f"{foreseen_id.reason}. So the text alone would get another id. In context {context} the registry "
-                "gives a schema only to a subject that holds exactly its id",
+                "returns a schema only if the request names a subject that holds exactly its id",
             )
 
 
@@ -205,8 +205,8 @@ def _refused(
             yield (
                 schema_id,
                 f"{foreseen_id.reason}. The failing reader looks up the text of id {schema_id}, and srfix does not "
-                "know whether it would find the rewritten one (if it is registered with normalize=true, the reader "
-                f"would not find it: 40403). Give {role.subject} a configuration of its own with normalize=false "
+                "know whether this look-up finds the rewritten text (after a registration with normalize=true it does "
+                f"not: 40403). Give {role.subject} a configuration of its own with normalize=false "
                 "(PUT /config), keep it for as long as the store is read, and plan again",
             )
         elif foreseen_id.schema_id is None and not foreseen_id.any_id:

@@ -154,7 +154,7 @@ def _playbook(topic_check: TopicCheck) -> Iterator[str]:
     else:
         yield "Then restart the reader, if it stopped."
     yield (
-        f"To prevent the next one: the next schema in topic {topic} will need the same repair. Let the reader ask "
-        "the subject under which the producers register. Or register each new schema under both subjects, before "
-        "the first record with it."
+        f"The next schema in topic {topic} will need the same repair. To prevent that, let the reader ask the subject "
+        "under which the producers register. Or register each new schema under both subjects, before the first record "
+        "with this schema."
     )

@@ -134,7 +134,7 @@ def _nothing_seen(
     elif not any(i in known_ids or memberships[i].answered_id in known_ids for i in ids_read):
         yield NotLookedAt(
             subject=finding.subject,
-            what=f"{unread} with the ids of this plan: its live {half} carry schema id {listed(sorted(ids_read))}, "
+            what=f"{unread} with the ids of this plan: the topic's live {half} carry schema id {listed(sorted(ids_read))}, "
             "and the plan has no such id. If this is not the plan's cluster, give --bootstrap-servers. If "
             "newer schemas have replaced the plan's schemas, srfix diagnose shows the present state",
         )
@@ -163,8 +163,8 @@ def _why_none(finding: PlannedFinding, census: Census) -> str:
     if census.is_partial:
         return "the part that srfix read has no live row with a schema id"
     return (
-        f"no {finding.role.value} that a restore loads carries a schema id. Check --bootstrap-servers, or verify "
-        f"again after {finding.application} has committed offsets after rows with schema ids"
+        f"no {finding.role.value} that a restore loads carries a schema id. Check --bootstrap-servers. Or wait until "
+        f"{finding.application} has committed offsets beyond rows that carry schema ids, and verify again"
     )
 
 
@@ -177,16 +177,16 @@ def rows_without_id(finding: PlannedFinding, census: Census) -> Iterator[Event]:
             yield Problem(
                 subject=finding.subject,
                 what=(
-                    f"{where}: {counted(role_census.live_unframed_keys, 'live value')}, the first unframed one at offset "
-                    f"{role_census.first_unframed_offset}, carry no schema id, so the reader fails on them; no "
-                    "registration repairs them (`srfix explain SRF013`)"
+                    f"{where}: {counted(role_census.live_unframed_keys, 'live value')} without a schema id (the first "
+                    f"unframed value is at offset {role_census.first_unframed_offset}). The reader fails there, and no "
+                    "registration repairs that (`srfix explain SRF013`)"
                 ),
             )
         elif role_census.live_unframed_keys:
             yield NotLookedAt(
                 subject=finding.subject,
-                what=f"{where}: {counted(role_census.live_unframed_keys, 'live key')}, the first unframed one at offset "
-                f"{role_census.first_unframed_offset}: they carry no schema id",
+                what=f"{where}: {counted(role_census.live_unframed_keys, 'live key')} without a schema id (the first "
+                f"unframed key is at offset {role_census.first_unframed_offset})",
             )
         if role_census.guids:
             yield NotLookedAt(
@@ -211,12 +211,12 @@ def keys_missed(finding: PlannedFinding, keys: KeyRole, survey: Survey) -> Itera
     missed_keys = asymmetry(carried, read_subject_state(survey.registry, subject), keys.source.schema_ids)
     if missed_keys is not None:
         written = "one schema id only" if missed_keys.reader_id is None else f"schema id {missed_keys.reader_id}"
-        missed = "those under another one" if len(missed_keys.topic_ids) > 1 else "them"
+        missed = "the keys with another schema id" if len(missed_keys.topic_ids) > 1 else "them"
         yield Problem(
             subject=subject,
             what=f"store {store.name} looks up keys under {written}, but the live keys of topic "
             f"{finding.source_topic} carry schema id {listed(missed_keys.topic_ids)}. The store's rows can be read, "
-            f"but a look-up by key misses {missed} without an error, and the next update of a key makes a "
+            f"but a look-up by key misses {missed}, without an error, and the next update of a key makes a "
             "second row. No registration repairs this (`srfix explain SRF005`)",
             keys_miss=True,
         )

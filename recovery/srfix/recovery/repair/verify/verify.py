@@ -70,9 +70,9 @@ def verify(
     on_progress: Callable[[CensusProgress], None] | None = None,
     every_row: EveryRow | None = None,
 ) -> Iterator[Event]:
-    """Verifies each store of a plan. Reads only. For each store, for keys and values, even if the plan repairs only one
-    of them, it makes the census again. For each id in the plan, live or not, and for each id that a restore loads, it
-    makes a look-up by content with `deleted=true`, and compares the id. For each (id, partition), it decodes at least
+    """Verifies each store of a plan. Reads only. It makes the census of each store again, of keys and of values, even if
+    the plan repairs only one of the two. It looks up, by content and with `deleted=true`, each id in the plan (live or
+    not) and each id that a restore loads, and compares the answered id. For each (id, partition), it decodes at least
     one live record under the phantom subject alone. The subject's configuration and mode must be what they were before
     the repair. A planned subject without a live row counts as not looked at. Schemas that the plan left out, and
     look-ups by key that miss repaired rows (SRF005), are problems. A topic's finding is checked again as its reader
@@ -85,7 +85,7 @@ def verify(
         at.
     :param max_records: records of each topic after which its census stops, too.
     :param isolation: how restores read, if the person said; else the application's transactional ids decide.
-    :param every_row: reads every live row after that; with None, only one row for each schema id and partition is read.
+    :param every_row: reads every live row besides; with None, only one row for each schema id and partition is read.
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
     """
@@ -265,8 +265,8 @@ def _standing(expected: SubjectState, registry: Registry) -> Iterator[Event]:
     if gone:
         yield NotLookedAt(
             subject=subject,
-            what=f"the rows of the store with schema id {listed(gone)}. This id was registered here when the plan "
-            "was made, and is missing now. Is this the plan's registry (--registry)? If the id was deleted for "
+            what=f"whether the store's rows with schema id {listed(gone)} can be read. This id was registered here "
+            "when the plan was made, and is missing now. Is this the plan's registry (--registry)? If the id was deleted for "
             "good, the store's own rows with this id cannot be read",
         )
     if subject_state.config == expected.config:
