@@ -117,7 +117,7 @@ def test_they_say_what_counts() -> None:
     assert PLAN.digest in PLAN._repr_html_()
     assert "Nothing was found." in Diagnosis(findings=(), skipped=(), examined=())._repr_html_()
     unseen = Diagnosis(findings=(), skipped=DIAGNOSIS.skipped, examined=())
-    assert "could hide a finding was not looked at" in unseen._repr_html_()
+    assert "it skipped a check that could have found something" in unseen._repr_html_()
     assert escaped(None) == ""
 
 

@@ -52,7 +52,7 @@ class TestDiagnose:
         (note,) = finding.notes
         assert (finding.code, finding.severity, finding.repairable) == ("SRF001", Severity.BROKEN, True)
         assert (note.code, note.severity, note.repairable) == ("SRF012", Severity.NOTE, True)
-        assert "not BACKWARD compatible with what the subject holds (409)" in note.explanation
+        assert "not BACKWARD compatible with the versions that the subject holds (409)" in note.explanation
         assert examination.diagnosis.examined == (f"{staged.application}/{staged.store}",)
 
     def test_the_finding_says_who_what_where_and_why(self, world: World, staged: damage.Staged) -> None:

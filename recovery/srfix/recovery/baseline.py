@@ -170,6 +170,6 @@ def _entry(entry: Json, path: str) -> tuple[FindingIdentity, Severity]:
                 return identity, finding.severity
     raise UsageError(
         f"The baseline {path!r} has an invalid entry: an entry needs code, role (key or value), severity "
-        f"({', '.join(severity.value for severity in Severity)}), and application and store, or topic and subject. "
+        f"({', '.join(severity.value for severity in Severity)}), and either application and store or topic and subject. "
         f"{_MAKE}"
     )

@@ -201,7 +201,7 @@ class Diagnosis:
 
     def _repr_html_(self) -> str:
         if self.is_inconclusive:
-            verdict = "Nothing was found, but something that could hide a finding was not looked at."
+            verdict = "srfix found nothing, but it skipped a check that could have found something."
         elif self.findings:
             verdict = f"{counted(len(self.findings), 'finding')}, worst first."
         else:
@@ -248,7 +248,7 @@ class Diagnosis:
 
     @property
     def is_inconclusive(self) -> bool:
-        """True if nothing was found, but something that could hide a finding was not looked at."""
+        """True if srfix found nothing, but skipped a check that could have found something."""
         return not self.has_findings and any(skipped.could_hide for skipped in self.skipped)
 
 

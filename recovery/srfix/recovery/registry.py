@@ -40,7 +40,7 @@ class ReadableRegistry(SchemaLookup, Protocol):
         """Forgets unknown ids, so that the next read of such an id asks again."""
 
     def gives_id_to(self, subject: str, schema_id: int) -> bool:
-        """Whether it answers an id to a reader that names its subject."""
+        """Whether it returns the schema of an id to a reader that names this subject."""
 
     def subjects(self, *, deleted: bool = False) -> tuple[Subject, ...]:
         """All subjects of all contexts."""

@@ -112,7 +112,7 @@ class TestTheFinding:
         rewrite(world, staged, {b"EUR": b'{"euros": 1}'}, end=2)
         assert codes(world) == []
         (skipped,) = of_processor(world)
-        assert "for none of the rows that srfix read is the record still in the topic" in skipped.reason
+        assert "the topic no longer has the record of any row that srfix read" in skipped.reason
 
     def test_a_row_that_a_restore_would_remove_differs(self, world: World, staged: damage.Staged) -> None:
         world.put("rates", ("USD", None))
@@ -151,7 +151,7 @@ class TestTheFinding:
         (skipped,) = of_processor(world)
         assert skipped.could_hide
         assert skipped.reason.startswith("a global table or a processor of your own (addGlobalStore) fills the store")
-        assert "1 of 2 rows, or the records of their keys, could not be decoded" in skipped.reason
+        assert "srfix could not decode 1 of 2 rows, or the records of their keys" in skipped.reason
         assert of_processor(world, "3.8") == []
 
 

@@ -183,14 +183,14 @@ class TestWithoutOne:
         assert found.standing is KeyStanding.ASSUMED
         assert found.census.ids(Role.KEY) == (1,)
         assert found.could_hide
-        assert "1 of the 3 keys that srfix read decodes under the schema" in (found.not_looked_at or "")
+        assert "srfix read 3 keys, and 1 of them decodes under the schema" in (found.not_looked_at or "")
         assert decide(census(count(1, 2), count(901, 3)), sample).standing is KeyStanding.RAW
 
     def test_a_few_that_do_are_said_and_many_could_hide_a_finding(self) -> None:
         sample = sampled((1, DECODES), (901, UNKNOWN))
         few, many = (decide(census(count(1, n), count(901, 10 - n)), sample) for n in (2, 4))
         assert (few.is_role, few.could_hide, many.is_role, many.could_hide) == (False, False, False, True)
-        assert "only 1 of the 2 keys that srfix read decodes" in (many.not_looked_at or "")
+        assert "srfix read 2 keys, and only 1 of them decodes" in (many.not_looked_at or "")
 
     @pytest.mark.parametrize(
         ("keys", "standing"), [(1, KeyStanding.RAW), (7, KeyStanding.RAW), (8, KeyStanding.ASSUMED)]

@@ -66,7 +66,9 @@ class TestForeseenRefusals:
         ]
         for refusal in refusals:
             assert refusal.is_overcome
-            assert refusal.reason.startswith(f"not {level} compatible with what the subject holds (409): ")
+            assert refusal.reason.startswith(
+                f"it is not {level} compatible with the versions that the subject holds (409): "
+            )
 
     def test_a_transitive_level_asks_all_versions(self, registry: FixtureRegistry, client: RegistryClient) -> None:
         registry.seed(PHANTOM, W1.replace('"long"', '"int"'))

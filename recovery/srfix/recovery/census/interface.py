@@ -37,8 +37,8 @@ class CensusRequest:
     """How the restore consumer reads: Java's default; EOS forces READ_COMMITTED."""
     deadline_s: float | None = None
     """Seconds after which the read of this topic stops, finished or not; None for no such limit.
-    `PartitionCensus.stopped_early` says what was not read. Such a census is partial, and nothing is called healthy by
-    it.
+    `PartitionCensus.stopped_early` says what was not read. Such a census is partial, and srfix never concludes from
+    it that something is healthy.
     """
     max_records: int | None = None
     """Records of this topic, all partitions together, after which the read stops, too; None for no such limit."""
@@ -169,7 +169,7 @@ class Census:
 
     @property
     def is_partial(self) -> bool:
-        """True if some partition was not read to its end. Nothing is called healthy by such a census."""
+        """True if some partition was not read to its end. Such a census shows nothing to be healthy."""
         return any(partition.stopped_early for partition in self.partitions)
 
     def _repr_html_(self) -> str:
@@ -231,7 +231,7 @@ class CensusEngine(Protocol):
 
 
 def _census_html(census: Census) -> str:
-    note = " Read in part: there may be more." if census.is_partial else ""
+    note = " The topic was read only in part: there may be more." if census.is_partial else ""
     return "".join(
         (
             heading(f"Census of {census.topic}"),
@@ -271,7 +271,7 @@ _NOTHING = RoleCensus(ids=(), guids=0, unframed=0, nulls=0, first_unframed_offse
 
 
 class NoCensus:
-    """A `CensusEngine` that reads nothing, for runs without time; so nothing is called healthy."""
+    """A `CensusEngine` that reads nothing, for runs without time. Such a census shows nothing to be healthy."""
 
     def count(self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None) -> Census:
         """Every partition, as if reading had stopped before its first record; an offset of 0 means that it is not known."""

@@ -139,10 +139,10 @@ class LocalCensus:
     ) -> Census:
         """Reads every partition from its start to the end it had when the read began.
 
-        The consumer's position decides when a partition is read, so transaction markers at its end do not matter. Where
-        the log's start moves meanwhile, the read goes on from the new one. Where an open transaction hides the rest of
-        a log from READ_COMMITTED for `stall_timeout_s`, that partition is stopped early; so is every partition that is
-        unread at a limit of the request.
+        The consumer's position decides when a partition is read, so transaction markers at its end do not matter. If
+        the log's start moves meanwhile, srfix reads on from the new start. If an open transaction hides the rest of a
+        log from READ_COMMITTED for `stall_timeout_s`, srfix stops reading that partition early. When a limit of the
+        request is reached, srfix also stops every partition that it has not read to its end.
 
         :param on_progress: called at most four times a second, and at the end.
         :param spent_s: how much of the request's deadline is gone already.
@@ -313,7 +313,7 @@ class _Read(Generic[_Records]):
         if first < self._next[partition]:
             raise ClusterError(
                 f"The log of {self._request.topic}[{partition}] went back from offset {self._next[partition]} to {first} "
-                "while it was read: recreated or truncated. See what happened to it, and run again."
+                "while srfix read it: the topic was recreated, or the log truncated. Find out which, then run again."
             )
         if last >= end:
             stop = bisect_left(records.offsets, end, start, stop)

@@ -93,8 +93,8 @@ class ProcessCensus:
                     if process not in children:
                         process.kill()
                 raise ClusterError(
-                    f"A process that read partitions of {request.topic} ended before it was done: killed, or out of memory. "
-                    f"Nothing was counted. Run again with fewer processes than {len(parts)} (--processes)."
+                    f"A process that read partitions of {request.topic} ended before it was done: somebody killed it, or the "
+                    f"memory ran out. Nothing was counted. Run again with fewer processes than {len(parts)} (--processes)."
                 ) from error
             finally:
                 stop.set()  # whatever happened: nobody reads on

@@ -84,9 +84,10 @@ class SparkCensus:
     def count(self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None) -> Census:
         """Reads every partition from its start to the end it had when the read began. See `CensusEngine.count`.
 
-        Where an open transaction hides the rest of a log from READ_COMMITTED for `stall_timeout_s`, that partition is
-        stopped early. A partition that is not read at a deadline is stopped before its first record. A limit of records
-        cuts all partitions evenly, by offsets: fewer records are read where offsets have gaps.
+        If an open transaction hides the rest of a log from READ_COMMITTED for `stall_timeout_s`, srfix stops reading that
+        partition early. A partition that is not read to its end when the deadline is reached counts as wholly unread:
+        none of its records is counted. A limit of records cuts all partitions evenly, by offsets: fewer records are
+        read if offsets have gaps.
 
         :param on_progress: called a few times a second, and at the end; records are counted when their job is done.
         :raises AccessDeniedError: if this user may not read the topic.
@@ -206,8 +207,8 @@ class _Counting:
             partition = self.partitions[number]
             if end < partition.end:
                 raise ClusterError(
-                    f"The log of {self.request.topic}[{number}] went back from offset {partition.end} to {end} while it was "
-                    "read: recreated or truncated. See what happened to it, and run again."
+                    f"The log of {self.request.topic}[{number}] went back from offset {partition.end} to {end} while srfix "
+                    "read it: the topic was recreated, or the log truncated. Find out which, then run again."
                 )
             if start > partition.start:
                 partition.start_moved_to = start

@@ -94,7 +94,7 @@ def newest_bodies(
                 break
             if place.record is None:
                 where = f"partition {place.partition} offset {place.offset}"
-                of_role.left_out[f"{where}: compacted away since it was counted"] = None
+                of_role.left_out[f"{where}: compaction has removed this record since srfix counted it"] = None
                 continue
             of_role.take(place.partition, judge(census.topic, place.record, role, of_role.left_out))
         bodies[role] = of_role.bodies(census, role, judge.unknown, newest_only=True)

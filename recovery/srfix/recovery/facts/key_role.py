@@ -18,6 +18,7 @@ from typing import Final
 
 from srfix.recovery.census.interface import Census, IdCount, RoleCensus
 from srfix.recovery.facts.subject_state import SubjectState, VersionState
+from srfix.recovery.ids_in_words import counted
 from srfix.serde.subjects.names import Role
 from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId
@@ -143,7 +144,7 @@ def _without_subject(census: Census, sample: KeySample, shares: _Shares, source:
         if len(decoding) == 1
         else "decode under the schema whose id they seem"
     )
-    is_decided = f"{len(decoding)} of the {len(sample.keys)} keys that srfix read {decode} to carry"
+    read, decided = f"srfix read {counted(len(sample.keys), 'key')}", f"{len(decoding)} of them {decode} to carry"
     could_hide = True
     if not sample.keys:
         why = (
@@ -158,12 +159,12 @@ def _without_subject(census: Census, sample: KeySample, shares: _Shares, source:
     elif proven > 0.5 and _are_raw_sized(sample.keys) and (len(decoding) < max(_ENOUGH, len(sample.keys))):
         size = sample.keys[0].size
         why = (
-            f"there is no key subject, and each of them has {size} bytes, as {_raw_type(size)} keys have; "
-            f"{is_decided}, which is too little to tell"
+            f"there is no key subject, and each key that srfix read has {size} bytes, as {_raw_type(size)} keys have. "
+            f"{read}, and {decided}. These are too few to decide whether a schema registry serializer wrote the keys"
         )
     elif proven > 0.5:
         strangers = [i for i in ids if i not in {key.schema_id for key in decoding}]
-        others = f"there is no key subject; {is_decided}. srfix did not look at keys with other ids"
+        others = f"there is no key subject; {read}, and {decided}. srfix did not look at keys with other ids"
         return KeyRole(
             standing=KeyStanding.ASSUMED,
             census=without_key_ids(census, strangers),
@@ -175,7 +176,7 @@ def _without_subject(census: Census, sample: KeySample, shares: _Shares, source:
     elif not decoding:
         return raw
     else:
-        why = f"there is no key subject, and only {is_decided}, so srfix treated the keys as keys without a schema"
+        why = f"there is no key subject; {read}, and only {decided}, so srfix treated the keys as keys without a schema"
         could_hide = proven > _BY_CHANCE
     return replace(raw, not_looked_at=why, could_hide=could_hide)
 

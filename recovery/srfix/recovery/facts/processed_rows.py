@@ -294,12 +294,12 @@ def _is_one_of(records: Iterable[RawRecord], row: StoredValue, comparing: Compar
 def _open_question(rows: int, compared: int, untold: int) -> str | None:
     if untold:
         return (
-            f"{untold} of {counted(rows, 'row')}, or the records of their keys, could not be decoded, or have "
+            f"srfix could not decode {untold} of {counted(rows, 'row')}, or the records of their keys; or these rows have "
             "fields that the records lack and that a table's serde may have filled in"
         )
     if compared:
         return None
-    return "for none of the rows that srfix read is the record still in the topic" if rows else "the store has no rows"
+    return "the topic no longer has the record of any row that srfix read" if rows else "the store has no rows"
 
 
 def _records(

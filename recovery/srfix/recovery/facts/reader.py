@@ -136,8 +136,9 @@ class CheckContext:
 
     def does_without(self, subject: Subject) -> bool:
         """True if this reader needs no version under the subject that it asks. A plain deserializer needs none in the
-        default context. In a named context the registry gives the schema of an id only to a subject that holds the id,
-        and Confluent's deserializers name theirs (`getSchemaBySubjectAndId`; seen on 7.9.9 and 8.3.1).
+        default context. In a named context the registry returns the schema of an id only if the request names a subject
+        that holds the id, and Confluent's deserializers name their own subject in this request
+        (`getSchemaBySubjectAndId`; seen on 7.9.9 and 8.3.1).
         """
         if self.reader is Reader.PLAIN:
             return self.registry.context_of(subject) == DEFAULT_CONTEXT

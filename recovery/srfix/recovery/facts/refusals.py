@@ -213,7 +213,7 @@ def _incompatible(
             continue
         if not answer.is_compatible:
             why = f": {foreign(answer.messages[0].rstrip('.'))}" if answer.messages else ""
-            reason = f"not {level} compatible with what the subject holds (409){why}"
+            reason = f"it is not {level} compatible with the versions that the subject holds (409){why}"
             yield RegistrationRefusal(schema_id=schema_id, reason=reason, is_overcome=True)
 
 

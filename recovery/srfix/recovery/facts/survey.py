@@ -105,8 +105,8 @@ class Survey:
         return Survey(self.cluster, self.registry, self.sources, self.supplied, self.isolation, self.gone)
 
     def once(self, key: tuple[object, ...], make: Callable[[], _T]) -> _T:
-        """The result of a computation on the answers, which is made only once, because hundreds of stores ask the same
-        of thousands of topics and subjects.
+        """The result of a computation on the answers. It is computed only once, because hundreds of stores need the same
+        result for thousands of topics and subjects.
 
         :param key: hashable; it identifies the computation and its arguments.
         """
@@ -195,7 +195,7 @@ class Survey:
         )
 
     def topic_configs(self, topic: Topic) -> TopicConfigs:
-        """The configuration of a topic that exists; with a problem if the broker does not say."""
+        """The configuration of a topic that exists, or the problem that kept srfix from reading it."""
         return self.once(("configs", topic), lambda: self.cluster.topic_configs([topic])[topic])
 
     def latest(self, subject: Subject) -> SchemaVersion | None:
@@ -331,7 +331,7 @@ class Survey:
     def membership(self, subject: Subject, schema_id: SchemaId) -> Membership:
         """Whether the schema behind an id is registered under a subject, asked by content with `deleted=true`.
 
-        :raises RegistryError: if the registry does not answer, or if its answer is not yes, 40401, 40403 or 42201.
+        :raises RegistryError: if the registry does not answer, or answers with an error other than 40401, 40403 and 42201.
         """
         return self.once(("membership", subject, schema_id), lambda: ask_membership(self.registry, subject, schema_id))
 

@@ -131,7 +131,7 @@ def check_cluster(cluster: Cluster, *, application: str | None = None) -> Iterat
         yield replace(
             listing.check,
             outcome=Outcome.DENIED,
-            detail="the cluster shows no topics: it has none, or this user may describe none",
+            detail="the cluster shows no topics: it has none, or this user is not allowed to describe any",
             advice="Ask for the ACL Describe on the topics.",
         )
     else:
@@ -277,10 +277,10 @@ def check_registry(registry: ReadableRegistry) -> Iterator[ConnectionCheck]:
 
 
 _KIND: Final = {
-    True: "{whose}yes: the registry finds the schema by their text, although another text was registered",
+    True: "{whose}yes: the registry finds the schema by the text of Java's readers, although another text was registered",
     False: "{whose}no: the registry keeps each text as it was sent, so Java's readers, which send their own text, do not find "
     "the schema of {subject}",
-    None: "{whose}yes: the registry's text of {subject} is the same",
+    None: "{whose}yes: for {subject}, the registry has the same text as Java's readers",
 }
 _READERS_MISS: Final = (
     "Java's readers look a schema up by the text that Avro writes for it. In this registry they fail on every "

@@ -164,7 +164,7 @@ class CheckDocument(DatedDocument, tag="srfix.check/1"):
     skipped: list[Skipped]
     """What srfix did not look at."""
     healthy: bool
-    """True if nothing but notes was found, and nothing that could hide a finding was left unseen."""
+    """True if srfix found nothing or only notes, and skipped no check that could have found more."""
     baseline: BesideBaseline | UnsetType = UNSET
     """Only with --baseline or --write-baseline."""
 

@@ -254,7 +254,6 @@ def _not_read(answers: TopicAnswers, configs: TopicConfigs) -> Iterator[Skipped]
     if not any(answer.records or answer.nulls for answer in answers.roles) and not census.is_partial:
         yield Skipped(
             what=f"topic {topic}",
-            reason="it holds no record, so there is nothing to read. If that is not so in your cluster, check "
-            "--bootstrap-servers",
+            reason="it holds no record, so there is nothing to read. If it should have some, check --bootstrap-servers",
             could_hide=True,
         )
