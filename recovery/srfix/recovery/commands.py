@@ -98,7 +98,7 @@ def _why_not_printed(argument: str) -> str | None:
         return f"an argument of {len(argument)} characters is too long to print"
     if not is_printable(argument.replace("\n", " ")):
         outline = re.sub(r"[^A-Za-z0-9._:/-]+", " ", argument)[:80].strip()  # to distinguish it from others
-        return f"an argument has characters that cannot be printed ({outline or 'none of its characters'})"
+        return f"an argument has characters that cannot be printed ({outline or 'nothing printable'})"
     return None
 
 

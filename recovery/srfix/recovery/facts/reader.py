@@ -131,7 +131,7 @@ class CheckContext:
 
     @property
     def asks_the_source_subject(self) -> bool:
-        """True if a Kafka Streams is known to run that asks the source's own subject."""
+        """True if the Kafka Streams that runs is known, and asks the source's own subject."""
         return self.streams_version is not None and self.streams_version.asks_the_source_subject
 
     def does_without(self, subject: Subject) -> bool:

@@ -170,7 +170,7 @@ class Supplied:
         return (disk for disk in self.stores_on_disk() if (disk.prefix, disk.name) == (application, store))
 
     def tables(self, application: str) -> Iterator[tuple[GivenTopology, TableSource]]:
-        """The tables of the topologies that are, or may be, those of an application; of ksqlDB's queries too."""
+        """The tables in topologies that belong, or may belong, to an application; those of ksqlDB's queries, too."""
 
         for topology in self.topologies:
             if topology.application in (None, application):

@@ -137,7 +137,7 @@ class Survey:
         return subject in self._known_subjects
 
     def ask_commits(self, groups: Iterable[str]) -> None:
-        """Asks for the committed offsets of many groups side by side, which `commits` then answers from memory.
+        """Asks for the committed offsets of many groups side by side; `commits` then answers from memory.
 
         An error for one group is kept, and raised when its offsets are asked for.
         """

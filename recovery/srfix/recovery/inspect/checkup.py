@@ -178,7 +178,9 @@ def _groups(cluster: Cluster) -> ConnectionCheck:
         return answer.check
     outcome = _outcome_of(answer.answer.problem)
     ask_for = " Or ask for the ACL Describe on the cluster." if outcome is Outcome.DENIED else ""
-    advice = f"Not needed. Without it srfix guesses applications from names; --application avoids that.{ask_for}"
+    advice = (
+        f"srfix works without this list, but then guesses applications from names; --application avoids that.{ask_for}"
+    )
     return replace(answer.check, outcome=outcome, detail=answer.answer.problem, advice=advice)
 
 

@@ -56,7 +56,7 @@ def roll_back(journal_path: Path, registry: GivenRegistry, *, clock: Callable[[]
 
     :raises PlanError: if there is no journal, it cannot be read, or it is in use; nothing was written then.
     :raises RolledBackInPartError: if it stopped after it had begun.
-    :raises RegistryError: if the registry does not answer before that.
+    :raises RegistryError: if the registry does not answer before the rollback begins.
     """
     registry = usable(registry)
     registry.forget_unknown_ids()

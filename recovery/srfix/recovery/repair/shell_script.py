@@ -94,7 +94,7 @@ stop() { printf '%s: stopped\n' "$1" >&2; exit 1; }
 must_be() { [ "$1" = "$2" ] || stop "expected $2, got '$1'"; }
 must_be_there() { [ -n "$1" ] || stop "the answer has no $2"; }
 
-# is_back PATH KEY VALUE: true if KEY has another value now, or if the registry does not let you ask.
+# is_back PATH KEY VALUE: true if KEY no longer has this value, or if the registry does not let you ask.
 is_back() {
     if send GET "$1" </dev/null 2>/dev/null; then
         case $answer in *"\"$2\":\"$3\""* | *"\"$2\": \"$3\""*) return 1 ;; esac
@@ -299,7 +299,7 @@ def _undo(action: Action) -> Iterator[str]:
             yield f"curl $CURL_OPTIONS -X DELETE {url}/VERSION; curl $CURL_OPTIONS -X DELETE {url}/VERSION?permanent=true"
         case RestoreMode() | RestoreCompatibility():
             yield (
-                f"if the script was killed before step {action.step}: run it again with put-back as its second argument"
+                f"If the script was killed before step {action.step}, run it again with put-back as its second argument"
             )
         case DeleteVersion():
             url = f'"$registry"{quote(path_of("subjects", action.subject, "versions"))}'

@@ -84,7 +84,7 @@ class TestCost:
         )
 
     def test_a_plan_beyond_the_limit_is_refused(self, world: World) -> None:
-        with pytest.raises(PlanError, match=r"would hold 8, and --version-limit .* 7 .*--only-live"):
+        with pytest.raises(PlanError, match=r"would hold 8. But --version-limit allows 7 .*--only-live"):
             world.plan(version_limit=7)
 
     def test_ids_that_may_be_new_are_counted(self) -> None:

@@ -52,7 +52,7 @@ def make_plan(
     version_limit: int | None = None,
     engine: CensusEngine | None = None,
 ) -> Plan:
-    """Plans the repair of every finding of the examination that a registration can repair and that is no note. Writes
+    """Plans the repair of every finding of the examination that a registration can repair, except notes. Writes
     nothing. The plan covers more than the ids that are missing now, because the committed offset moves on: every id
     still in the log of the source topic and every undeleted version of the source subject, unless `width` says
     otherwise.

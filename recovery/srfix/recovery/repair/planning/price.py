@@ -217,8 +217,8 @@ def cost_within(actions: Sequence[Action], survey: Survey, version_limit: int | 
     cost = cost_of(actions, held=version_count, limit=version_limit)
     if cost.exceeds:
         raise PlanError(
-            f"No plan was made: with its {counted(cost.versions, 'version')} the registry would hold "
-            f"{(version_count or 0) + cost.versions:,}, and --version-limit says that it takes {version_limit:,} "
+            f"No plan was made: the plan would register {counted(cost.versions, 'version')}, and then the registry would hold "
+            f"{(version_count or 0) + cost.versions:,}. But --version-limit allows {version_limit:,} versions "
             f"(soft-deleted ones count too). Make room, or plan less with {less}."
         )
     return cost
