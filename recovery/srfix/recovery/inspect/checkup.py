@@ -298,7 +298,7 @@ def _finds_readers_text(registry: ReadableRegistry, subject: Subject, schema: Sc
 
 def _global_level(registry: ReadableRegistry) -> str:
     config = registry.config()
-    return (None if config is None else config.compatibility) or "not told"
+    return (None if config is None else config.compatibility) or "not shown by the registry"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,8 +85,9 @@ def planned_rows(work: SeedChangelog, look: Look, planned: PartitionRows) -> dic
     rows = live(newest_of(look, work.source, planned.partition, log, work.isolation)) if planned.rows else {}
     if digest_of(rows) != planned.digest:
         raise changed(
-            f"a restore from {work.source}[{planned.partition}] now loads other rows than planned ({len(rows):,} rows, "
-            f"and the plan has {planned.rows:,}). Perhaps compaction removed a record that a later one replaces"
+            f"a restore from {work.source}[{planned.partition}] now loads other rows than planned "
+            f"({counted(len(rows), 'row')}, and the plan has {planned.rows:,}). Perhaps compaction "
+            "removed a record that a later one replaces"
         )
     return rows
 
