@@ -94,7 +94,7 @@ class TestWhatCannotBeAsked:
             (("plan", "--topic", "source.users", "--application", "a"), "These options choose stores: --application."),
             (("plan", "--topic", "source.users", "--gone", "a"), "These options choose stores: --gone."),
             (("plan", "--topic", "source.users", "--all-versions"), "--all-versions counts no ids"),
-            (("plan", "--topic", "source.users", "--version-limit", "3"), "--version-limit says that it takes 3"),
+            (("plan", "--topic", "source.users", "--version-limit", "3"), "--version-limit allows 3 versions"),
         ],
     )
     def test_options_that_contradict_each_other_are_refused(

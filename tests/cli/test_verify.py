@@ -155,7 +155,7 @@ class TestAnotherCluster:
         ("committed", "subject_of_other", "confirmed", "says"),
         [
             (None, None, 3, "shop has no committed offset there, so a restore loads nothing"),
-            (1, PHANTOM, 5, "its live values carry schema id 4, and the plan has no such id"),
+            (1, PHANTOM, 5, "the topic's live values carry schema id 4, and the plan has no such id"),
             (2, None, 4, "the log ends at 1. The topic was deleted and created again, or this is another cluster"),
         ],
         ids=["without the group", "with other ids", "with commits beyond its end"],
@@ -204,7 +204,7 @@ class TestAnotherRegistry:
             for text in (W1, W2):
                 other.seed(PHANTOM, text)
             told = world.verify(2, SRFIX_REGISTRY=other.url)
-        assert "schema id 3. This id was registered here when the plan was made" in told.unseen[0]
+        assert "schema id 3 can be read. This id was registered here when the plan was made" in told.unseen[0]
 
 
 class TestWhatThePlanLeftOut:

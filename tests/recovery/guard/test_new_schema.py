@@ -81,7 +81,7 @@ class TestUnderItsSubject:
         each = seen(world, assumed("2.7"), schema=new(BREAKING)).foretold[0]
         assert (each.code, each.severity, each.certainty) == (None, Severity.BROKEN, Certainty.CERTAIN)
         assert each.explanation.startswith(
-            "The registry will refuse new.avsc under users-value: not BACKWARD compatible"
+            "The registry will refuse new.avsc under users-value: it is not BACKWARD compatible"
         )
 
     @pytest.mark.parametrize("status", [403, 404])
