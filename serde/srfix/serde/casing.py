@@ -82,20 +82,14 @@ def are_distinct(names: Sequence[str]) -> bool:
 
 
 def match_fields(columns: Sequence[str], fields: Sequence[str], rule: CaseRule, *, where: str) -> dict[str, str]:
-    """Column → the field that feeds it, for formats with a schema. Columns without a field and fields without a column
-    are left out.
-
-    `fields` are in the writer's order. `where` says for an error where the fields are: "the writer schema", "the row".
-    """
+    """Column → the field that feeds it, for formats with a schema; `fields` are in the writer's order."""
     return {column: field for field, column in placements(columns, fields, rule, where=where)}
 
 
 def placements(
     columns: Sequence[str], fields: Sequence[str], rule: CaseRule, *, where: str
 ) -> tuple[tuple[str, str], ...]:
-    """Every (field, column) in the order in which the engine fills its row. If a column occurs twice (`KSQLDB`), it
-    keeps the later value, but the engine also checks the type of the earlier field.
-    """
+    """Every (field, column) in the engine's order: the later one wins (`KSQLDB`), but both types are checked."""
     match rule:
         case CaseRule.KSQLDB:
             return _placed_by_field(frozenset(columns), fields)
@@ -108,10 +102,7 @@ def placements(
 
 
 def match_keys(columns: Sequence[str], keys: Sequence[str], rule: CaseRule, *, where: str) -> dict[str, str]:
-    """Column → the key that feeds it, for JSON objects without a schema. Columns without a key are left out.
-
-    `keys` are in the order of the document, each once. A key counts as found even if its value is null.
-    """
+    """Column → the key of a JSON object that feeds it, also with a null; `keys` are in the document's order."""
     if rule is CaseRule.UNIQUE or rule is CaseRule.EXACT:
         return _match_unique(columns, keys, rule, where=where)
     names = frozenset(keys)

@@ -16,8 +16,7 @@ class Closing:
     _close: Callable[[], None] = staticmethod(close_nothing)
 
     def close(self) -> None:
-        """Closes the connections of a client that was made for this object, from a URL. A client that was passed
-        belongs to its owner."""
+        """Closes the connections of a client that was made here, from a URL; any other belongs to its owner."""
         self._close()
 
     def __enter__(self) -> Self:

@@ -1,7 +1,5 @@
-"""Opens the files that a user names. Each must be a regular file of limited size; otherwise an error says what it is.
-
-Opening a FIFO would wait for a writer, a device may never end, and a directory is not text. The error is an `OSError`
-with the reason in its `strerror`; callers add the file's role and their advice.
+"""Opens the files that a user names: regular ones of limited size; otherwise an `OSError` with the reason in its
+`strerror`. Opening a FIFO would wait for a writer, and a device may never end.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Locks and connections for a process that forks, like Spark's and multiprocessing's workers.
-
-In a forked child, which has one thread, a lock that another thread held stays locked for ever, and parent and child may
-read each other's answers. Every lock and connection session in serde and recovery uses these classes; a test checks it.
+"""Locks and connections for a process that forks, like Spark's and multiprocessing's workers: in the child a lock that
+another thread held stays locked for ever, and parent and child may read each other's answers. All of serde and recovery
+uses these; a test checks it.
 """
 
 from __future__ import annotations

@@ -164,8 +164,7 @@ class GuidSource(Protocol):
 
 @runtime_checkable
 class SchemaPublisher(Protocol):
-    """A registry that returns everything that it knows about a schema that it registers or holds. Needed by writers
-    that use GUIDs or normalisation, or that do not register."""
+    """A registry that returns all it knows about a schema, for GUIDs, for normalisation, and without registering."""
 
     def register_version(self, subject: str, schema: Schema, *, normalize: bool = False) -> Registration:
         """Registers a schema, and returns id, version and GUID. Never answered from a cache."""

@@ -1,7 +1,4 @@
-"""The native kernel, if it is installed: the distribution srfix-kernel (`serde/kernel`), a Rust module.
-
-Everything also works without it. `SRFIX_ENGINE=python` turns it off.
-"""
+"""The native kernel (srfix-kernel, `serde/kernel`, in Rust), if it is installed. `SRFIX_ENGINE=python` turns it off."""
 
 from __future__ import annotations
 
@@ -47,7 +44,6 @@ def engine_in_words() -> str:
 
 
 def _load_kernel() -> tuple[Any, str]:
-    """The kernel, or None and the reason."""
     wanted = os.environ.get(ENGINE_VARIABLE, "")
     if wanted not in ("", *CODEC_ENGINES, *_CENSUS_ENGINES):
         raise UsageError(f"{ENGINE_VARIABLE} is {wanted!r}; it must be native or python, or not set.")

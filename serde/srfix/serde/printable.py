@@ -62,10 +62,7 @@ def shortened(text: str, limit: int = 300) -> str:
 
 
 def bounded(text: str, limit: int | None = None) -> str:
-    """The text. If it has more than `limit` (`MESSAGE`) characters, its middle is left out.
-
-    Its end stays, because it says what to do. A command that the cut would split is left out completely.
-    """
+    """The text, beyond `limit` without its middle: its end says what to do, and no command is split."""
     limit = MESSAGE if limit is None else limit
     if len(text) <= limit:
         return text
@@ -92,10 +89,7 @@ def message(text: str) -> str:
 
 
 def printable_json(text: str) -> str:
-    r"""A JSON text with the same value, with unprintable characters as `\uXXXX`.
-
-    :param text: JSON of any encoder. Unprintable characters can only occur in its strings.
-    """
+    r"""A JSON text with the same value, with unprintable characters (only in its strings) as `\uXXXX`."""
     return text if is_printable(text) else _NOT_IN_JSON.sub(_escaped, text)
 
 

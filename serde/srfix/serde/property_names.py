@@ -1,7 +1,5 @@
-"""Decides which property names may be shown: only known names.
-
-`sasl.password SECRET=…`, `SECRET==`, `sasl.password: SECRET=…`: the text before the first `=` may be a secret, or
-contain one. So a message shows a name only if the manuals have it. For another name, it suggests a similar known name.
+"""Decides which property names may be shown: only known ones. In `sasl.password SECRET=…` and `sasl.password: SECRET=…`
+the text before the first `=` holds a secret, so instead of an unknown name a message suggests a similar known one.
 """
 
 from __future__ import annotations
@@ -132,11 +130,7 @@ def is_plain(value: str) -> bool:
 
 
 def names_servers(text: str) -> bool:
-    """True for a comma-separated list of servers, with or without a scheme and a path, but without a user name, an
-    invalid port or a query.
-
-    Only such a text may be shown; `http://me:SECRET` is a password that lost its host.
-    """
+    """True for a list of servers, which may be shown; `http://me:SECRET` is a password that lost its host."""
     return all(map(_names_server, text.split(",")))
 
 

@@ -1,7 +1,5 @@
-"""The user's settings for reading and writing records: one value for each direction, made once from the user's arguments
-(of a serde's constructor, `plan_read` or `plan_write`), and passed to the format. It depends on no particular schema.
-
-A field has the name of the constructors' keyword. Formats ignore the settings of others.
+"""The user's settings for reading and writing, before any schema. A field has the name of the constructors' keyword;
+formats ignore the settings of others.
 """
 
 from __future__ import annotations
@@ -75,10 +73,7 @@ class RowSpec:
         return None if self.columns is None else with_times(self.columns, self.times)
 
     def half(self, role: Role, wraps: bool | None = None) -> Self:
-        """The same, only for keys or only for values.
-
-        :param wraps: the format's own default (`Format.wraps`); None is ksqlDB's default.
-        """
+        """The same, only for keys or only for values; `wraps` is the format's own default (None: ksqlDB's)."""
         if self.columns is None:
             return self
         half = half_of(self.columns, role, wraps if self.wrap is None else self.wrap)

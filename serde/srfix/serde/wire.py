@@ -94,9 +94,7 @@ def schema_id_header(role: Role) -> str:
 
 
 def header_guid(headers: Headers, role: Role) -> UUID | None:
-    """The GUID in a record's headers; None if there is no such header. The last one counts, as in Kafka's
-    Headers.lastHeader.
-    """
+    """The GUID in a record's headers, or None; the last one counts, as in Kafka's Headers.lastHeader."""
     value = _header(headers, role)
     return None if value is None else UUID(bytes=value[1:PREFIX_GUID_SIZE])
 

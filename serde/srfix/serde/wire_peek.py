@@ -1,7 +1,4 @@
-"""Gives the schema ids of many payloads at a time, for counting: without frames, bodies and errors.
-
-Only `wire` knows the framings: each distinct beginning is parsed there once, and remembered.
-"""
+"""The schema ids of many payloads, for counting: each distinct beginning is parsed once by `wire`, and remembered."""
 
 from __future__ import annotations
 
@@ -27,10 +24,7 @@ _MOST_SKIPPED: Final = 31
 
 
 class SchemaIdPeek:
-    """Called with payloads; returns their schema ids and marks in the same order. It ignores headers.
-
-    It remembers up to 65,536 distinct beginnings (about 8 MB), so make one object per column and job.
-    """
+    """Payloads → their schema ids and marks, in order. It remembers up to 65,536 beginnings (about 8 MB)."""
 
     __slots__ = ("_beginnings", "_differed", "_has_met_null", "_not_now")
 
@@ -61,12 +55,7 @@ class SchemaIdPeek:
         return peeked_ids
 
     def alike(self, payloads: Sequence[bytes]) -> PeekedId | None:
-        """The schema id or mark that all payloads share; None if they differ, or if this was not checked this time.
-
-        If the smallest and the largest payload have the same beginning, so have all others: this takes two passes in C
-        instead of a slice and a look-up for each payload. The more often payloads differed in a row, the longer it
-        waits until it tries again.
-        """
+        """The id or mark that all payloads share, as the smallest and largest do; None if they differ or unchecked."""
         if not payloads:
             return None
         if self._not_now:

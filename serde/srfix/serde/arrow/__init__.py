@@ -1,5 +1,4 @@
-"""Arrow batches of rows: payloads → typed columns and back. pyarrow is an extra (`srfix[arrow]`), loaded at the first
-call."""
+"""Arrow batches of rows: payloads → typed columns and back. pyarrow (`srfix[arrow]`) is loaded at the first call."""
 
 from srfix.serde.arrow.decode import BatchEngine, ValueWise, to_arrow
 from srfix.serde.arrow.encode import EncodeEngine, EncodeKernelWise, EncodeRowWise, from_arrow

@@ -1,5 +1,4 @@
-"""Payloads → Arrow through Python rows. This works with every deserializer, and also reads the payloads that a faster
-way did not read."""
+"""Payloads → Arrow through Python rows: with every deserializer, and for payloads that a faster way did not read."""
 
 from __future__ import annotations
 

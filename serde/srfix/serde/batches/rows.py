@@ -156,8 +156,7 @@ def of_binary(payloads: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArra
 
 
 def refuse_malformed(array: pa.Array, what: str) -> None:
-    """pyarrow does not check an IPC stream: its writer may have written offsets that point into other memory. Text that
-    is not UTF-8 is a matter of its row."""
+    """pyarrow does not check an IPC stream: offsets may point into other memory. Bad UTF-8 concerns only its row."""
     import pyarrow as pa
 
     try:

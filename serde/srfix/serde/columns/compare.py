@@ -88,11 +88,8 @@ def _compare(first: Columns, second: Columns, path: str) -> Iterator[ColumnDiffe
 
 
 def _pairs(first: Columns, second: Columns) -> dict[int, int]:
-    """Positions in the first list → positions in the second list, for columns that count as the same.
-
-    First those of the same name and half, because a column of the key may occur again among the values; then those of
-    the same name; then those whose names differ only by letter case, if there is no third such column.
-    """
+    """Positions in the first list → positions in the second list: by name and half (a column of the key may occur again
+    among the values), then by name, then by a name that differs only by letter case."""
     pairs: dict[int, int] = {}
     for identity in _IDENTITIES:
         groups: dict[Hashable, tuple[list[int], list[int]]] = {}

@@ -82,11 +82,8 @@ def roles_of(columns: Columns) -> tuple[Role, ...]:
 
 
 def half_of(columns: Columns, role: Role, wrap: bool | None) -> Half:
-    """The columns of a key or a value; all columns if none is marked as KEY.
-
-    `wrap` None is ksqlDB's default: a single KEY column is not in a record, everything else is
-    (`SerdeFeaturesFactory.buildKeyFeatures`, `.buildValueFeatures`).
-    """
+    """The columns of a key or a value; all if none is marked as KEY. `wrap` None is ksqlDB's default: only a single KEY
+    column is not in a record (`SerdeFeaturesFactory.buildKeyFeatures`, `.buildValueFeatures`)."""
     usable_columns(columns)
     is_key = role is Role.KEY
     half = columns

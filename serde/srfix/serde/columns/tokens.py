@@ -1,9 +1,6 @@
 """Splits a column list into words and signs like the lexer of ksqlDB's `SqlBase.g4` (the longest match wins), and
-decides which names need no quotes.
-
-White space is blank, tab and line ends; comments are `-- …` to the end of the line and `/* … */`. As in the grammar,
-the character after `--` always belongs to the comment: if a line holds only `--`, the next line is part of the comment.
-A colon between a name and its type is Spark's notation.
+decides which names need no quotes. As in the grammar, the character after `--` always belongs to the comment: if a line
+holds only `--`, the next line is part of the comment.
 """
 
 from __future__ import annotations

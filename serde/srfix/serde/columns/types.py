@@ -199,10 +199,7 @@ def _parts(type_: ColumnType) -> Iterator[ColumnType]:
 
 
 def usable_columns(columns: Columns) -> Columns:
-    """Checks the columns as a whole: at least one column, different names within each half, one kind of key, nesting.
-
-    Aggregates and joins repeat columns of the key among the values (ksqlDB's `LogicalSchema`; only CREATE forbids it).
-    """
+    """Checks the columns as a whole; aggregates and joins repeat the key among the values (`LogicalSchema`)."""
     if not columns:
         raise ColumnError('The column list is empty. Give at least one column, such as "ID BIGINT".')
     if nesting(columns) > MAX_NESTING:

@@ -47,8 +47,7 @@ _A = TypeVar("_A")
 
 
 class LoopClient:
-    """Makes confluent_kafka's asynchronous client callable, by its own method names, from a thread. The thread waits
-    while the call runs on the user's event loop. Never call it on the loop's own thread."""
+    """Runs confluent_kafka's asynchronous client on the user's loop, for a waiting thread: never the loop's own."""
 
     def __init__(self, client: object) -> None:
         self._client = client

@@ -1,10 +1,6 @@
-"""Reads and writes Avro bodies like confluent-kafka: with fastavro's writer and reader on the parsed schema.
-
-It adds checks that fastavro lacks: if a body ends too early, is too long, or would exhaust memory or stack, it raises a
-`DecodeError` with the place. If a value does not fit, it raises an `EncodeError` with the fields.
-
-If a schema's root is `bytes`, the body has no length before the bytes, as in confluent-kafka (and Java's
-`AbstractKafkaAvroSerializer`).
+"""Reads and writes Avro bodies like confluent-kafka, with fastavro, and with checks that fastavro lacks: a body's end,
+its memory and stack, the fields that do not fit. A root of `bytes` has no length before them, as in Java's
+`AbstractKafkaAvroSerializer`.
 """
 
 from __future__ import annotations

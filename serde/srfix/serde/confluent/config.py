@@ -2,15 +2,8 @@
 
 srfix knows every key of release 2.16.
 
-`_KEYS` says which serdes have a key, how its value is read, and its default. srfix executes no rules:
-`validation.rules.execution` may only be DISABLED, `validation.rules.executor` only None, and
+srfix executes no rules: `validation.rules.execution` may only be DISABLED, `validation.rules.executor` only None, and
 `validation.rules.fail.fast` has no effect.
-
-A key that is unknown, or that belongs to another serde, raises a `UsageError` (a ValueError) that names a similar key.
-
-Columns work with every setting. A deserializer gives rows of exactly those columns, whatever the letter case of the
-writer's fields (`Shape`). A serializer matches rows to the columns in the same way. It writes under the columns'
-internal schema, as ksqlDB would register it, or under the schema of the other arguments (`WrittenColumns`).
 """
 
 from __future__ import annotations

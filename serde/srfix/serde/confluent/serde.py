@@ -111,8 +111,7 @@ _CLIENT: Final = (None, "ALL", "CLIENT")
 
 
 def check_rules(rule_set: Mapping[str, Json] | None, direction: Direction, *, where: str) -> None:
-    """Refuses rules (data contracts, CSFLE) that confluent-kafka would execute in that direction, because srfix does
-    not execute them and must not skip them silently."""
+    """Refuses rules (data contracts, CSFLE) that confluent-kafka would execute, instead of skipping them silently."""
     active = [] if rule_set is None else sorted(set(_active(rule_set, direction)))
     if active:
         raise UsageError(
@@ -214,7 +213,6 @@ class ConfluentSerde(Closing):
 
     @staticmethod
     def _prepare(text: str) -> str:
-        """Prepares a schema's text for the registry."""
         return text
 
     def set_cluster_id_resolver(self, resolver: Callable[[], str | None]) -> None:

@@ -71,8 +71,7 @@ def reference_subject_name_strategy(_: Context | None, reference: Any) -> str | 
 def strategy_of(
     settings: SerdeSettings, *, registry: Registry | None, client: object, cluster_id: Callable[[], str | None]
 ) -> tuple[Ask, bool]:
-    """The strategy that the three keys define together (a callable wins over a type), and whether the same topic, field
-    and record name always give the same subject."""
+    """The strategy of the three keys (a callable wins over a type), and whether its results may be remembered."""
     strategy, conf = settings.strategy, settings.strategy_conf
     if conf is not None and not isinstance(conf, Mapping):
         raise UsageError(f"subject.name.strategy.conf is {described(conf)}; it must be a dict, or None.")

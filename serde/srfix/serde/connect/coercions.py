@@ -47,10 +47,7 @@ NOT_FITTING: Final = (decimal.Inexact, decimal.InvalidOperation)
 
 
 class DecimalFit(NamedTuple):
-    """`number.quantize(unit, None, exact)` gives a number of the column's scale, or raises `NOT_FITTING`.
-
-    Parts instead of a function: a call (or keywords) for each value would take as much time as the work itself.
-    """
+    """`number.quantize(unit, None, exact)` fits a number, or raises `NOT_FITTING`; a call would cost double."""
 
     unit: decimal.Decimal
     """The number with 1 at the last digit."""

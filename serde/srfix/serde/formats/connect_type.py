@@ -1,5 +1,4 @@
-"""A writer's type for the projection's walk, in the formats that go through Connect's schemas: JSON Schema and
-Protobuf."""
+"""A writer's type for the projection's walk, in formats with Connect's schemas: JSON Schema and Protobuf."""
 
 from __future__ import annotations
 

@@ -108,11 +108,7 @@ def delimiter_of(name: str | None) -> str:
 
 
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
-    """Rows of all columns; `wrap` has no effect (`DelimitedFormat`).
-
-    A body of plain numbers and texts is read in one step, and so is the rest of one whose quoted texts are taken out.
-    Any other body, or one that does not fit, is read field by field, and the result of this way counts.
-    """
+    """Rows of all columns (`wrap` has no effect): plain bodies in one step, any other field by field."""
     return _Reader(with_times(_usable(spec.columns), spec.times), delimiter_of(spec.delimiter)).decode
 
 

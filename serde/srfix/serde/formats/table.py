@@ -33,7 +33,6 @@ class Format(Enum):
 
     @property
     def word(self) -> str:
-        """Its name in a sentence."""
         return _TABLE[self].word
 
     @property
@@ -185,11 +184,7 @@ def check_schema(schema: Schema) -> None:
 
 
 def as_readers_ask(schema: Schema) -> Schema:
-    """The schema with the text with which Java's readers ask for its version (`ParsedSchema.canonicalString`).
-
-    PROTOBUF stays unchanged: if a registry keeps texts as they were sent, srfix does not know the readers' text. So does
-    an invalid text, because readers fail when they parse it.
-    """
+    """The schema with the text of Java's readers (`ParsedSchema.canonicalString`); PROTOBUF stays unchanged."""
     text = _java_text(schema.schema_type, schema.text, bool(schema.references))
     return schema if text == schema.text else replace(schema, text=text)
 

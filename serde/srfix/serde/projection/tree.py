@@ -127,8 +127,7 @@ def unfed(
     strict: bool,
     what: str,
 ) -> Unfed | None:
-    """Why a writer's records are not rows; None if they are. Nothing feeds `absent` columns and the fields `inside`
-    them; the writer has `fields`, in what `what` names."""
+    """Why a writer's records are not rows, or None; nothing feeds `absent` columns and fields `inside` them."""
     what = f"The {what.removeprefix('the ')}"
     if len(absent) == len(columns):
         fields = list(fields)
@@ -290,8 +289,7 @@ How: TypeAlias = Refused | Scalar | Items[Projected[W]] | Entries[Projected[W]] 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written(Generic[W]):
-    """How the values of a column's type are written under a type of the schema. Null is written if the type allows
-    it."""
+    """How the values of a column's type, or null, are written under a type of the schema."""
 
     writer: W
     column: ColumnType | None
@@ -326,8 +324,7 @@ class WriteScalar:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WriteFields(Generic[W]):
-    """A record, or a STRUCT of a union's branches, of which the branch that is not null is written. If values have the
-    schema's form, a record may contain itself: it gets its fields through `complete`."""
+    """A record, or a STRUCT of a union's branches. One that contains itself gets its fields through `complete`."""
 
     fields: tuple[WriteField[W], ...] = field(default=(), repr=False)
     """All fields, in the schema's order; for a union, the branches that columns feed."""
@@ -362,7 +359,6 @@ class WriteField(Generic[W]):
 
     @property
     def key(self) -> str:
-        """Its name in a row."""
         return self.field.name if self.column is None else self.column.name
 
 

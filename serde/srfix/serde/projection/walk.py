@@ -1,5 +1,4 @@
-"""The only walk of a writer's schema along columns. It goes only as deep as the columns, so it ends even for a
-recursive schema."""
+"""The only walk of a writer's schema along columns, as deep as these: so it ends even for a recursive schema."""
 
 from __future__ import annotations
 

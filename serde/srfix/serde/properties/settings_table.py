@@ -1,7 +1,4 @@
-"""Tables of settings: each setting's name, the parser of its value, its default, and the objects that accept it.
-
-The drop-in's configuration, the options of `format("srfix")` and the registry's client properties are such tables.
-"""
+"""Tables of settings: each setting's name, the parser of its value, its default, and the objects that accept it."""
 
 from __future__ import annotations
 

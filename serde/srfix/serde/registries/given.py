@@ -72,8 +72,7 @@ def given_registry(client: AnyClient | None, name: str = "registry") -> GivenReg
 
 
 def usable_registry(client: AnyClient, name: str = "registry") -> Registry:
-    """Like `given_registry`, but the caller need not close anything: a client that was made from a URL ends with its
-    owner."""
+    """Like `given_registry`, but a client that was made from a URL ends with its owner."""
     return given_registry(client, name)[0]
 
 

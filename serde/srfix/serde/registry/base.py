@@ -52,12 +52,9 @@ def paged(
     clock: Callable[[], float] = time.monotonic,
     url: str = "the registry",
 ) -> Iterator[T]:
-    """All items of a listing, each once, in the registry's order.
-
-    `fetch` gets the items from an offset on, without a limit: if a registry gets a higher limit than its own, it
-    silently uses its default. So after a page with a round number of items, `fetch` is called until nothing new comes
-    (nothing new also comes if the registry ignores the offset). `url` is the registry's, without secrets.
-    """
+    """All items of a listing, each once, in the registry's order. `fetch` sends no limit: if it is beyond the
+    registry's own, a registry silently uses its default. After a page with a round number of items, `fetch` is called
+    until nothing new comes."""
     seen: set[Hashable] = set()
     offset = characters = pages = 0
     spent_s = 0.0
@@ -269,15 +266,9 @@ def ask_by_id(transport: Transport, schema_id: int, subject: Subject | None) -> 
 
 
 class SingleFlight(Generic[T]):
-    """A thread that asks while another thread asks for the same key gets that thread's answer or error.
-
-    A cache belongs inside `ask`. If it were outside, a thread that looked into the cache just before the answer came
-    would ask again. Thread-safe; a forked child sends its own request.
-
-    It does not use cachetools: with its `cached(condition=…)`, if the first request fails, the waiting threads repeat
-    it one after another. So if a registry is down, each of 16 threads waits for the time-outs of all threads before it.
-    Its pending keys also survive a fork.
-    """
+    """A thread that asks while another asks for the same key gets that thread's answer or error. A cache belongs inside
+    `ask`; outside of it, a thread would ask again. Not cachetools' `cached(condition=…)`: if the first request fails,
+    the waiting threads repeat it one after another, and its pending keys survive a fork."""
 
     def __init__(self) -> None:
         self._lock = ForkLock()

@@ -102,7 +102,6 @@ def removed_level(answer: Answer) -> str | None:
 
 
 def text(answer: Answer, key: str) -> str:
-    """The text under a key of the answer's object."""
     return _text(answer, _object(answer), key)
 
 

@@ -1,5 +1,4 @@
-"""Checks whether each URL of a registry answers, how fast, and how its clock differs. It repeats no request and writes
-nothing."""
+"""Checks whether, how fast and with which clock each URL of a registry answers. No request is repeated."""
 
 from __future__ import annotations
 
@@ -44,8 +43,7 @@ def probe(
     clock: Callable[[], float] = time.time,
     stopwatch: Callable[[], float] = time.monotonic,
 ) -> Iterator[RegistryProbe]:
-    """Asks each URL of the client for the registry's version, one after the other. `timeout_s` limits the time to
-    connect, and then the time to answer, if the client's settings are not shorter."""
+    """Asks each URL for the registry's version; `timeout_s` limits the time to connect, and then to answer."""
     settings = client._transport.settings  # of the same package: only one module knows how to send requests
     patience = replace(
         settings,

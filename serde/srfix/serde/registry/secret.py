@@ -116,8 +116,7 @@ class Secret:
 
 
 def pickled_with_secrets(thing: object) -> bytes:
-    """A pickle that contains literal secrets, and secrets from functions (`carried`), unencrypted: for a job's tasks,
-    which a driver sends to its own workers. Neither store it nor show it."""
+    """A pickle with literal secrets, for a job's tasks on the driver's own workers. Neither store it nor show it."""
     token = _travels.set(True)
     try:
         return pickle.dumps(thing)
@@ -146,8 +145,7 @@ def revealed(value: str) -> str:
 
 
 class Credentials:
-    """The credentials of one request, which are never shown and never pickled. They are kept with the answer, so that
-    even a rotated token is removed from a page that echoes the request."""
+    """The credentials of one request, never shown or pickled; kept with the answer, to hide even a rotated token."""
 
     __slots__ = ("_headers", "_secrets")
 

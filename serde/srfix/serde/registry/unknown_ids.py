@@ -1,5 +1,4 @@
-"""Remembers schema ids that the registry did not know a moment ago, so that garbage does not cause a storm of
-requests."""
+"""Remembers schema ids that the registry did not know just now, so that garbage causes no storm of requests."""
 
 from __future__ import annotations
 

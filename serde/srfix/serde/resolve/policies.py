@@ -117,8 +117,7 @@ def _known_subjects(topic: str, role: Role, *strategies: SubjectStrategy) -> tup
 
 
 def _memory_key(question: Question, *strategies: SubjectStrategy) -> Hashable:
-    """The key of an answer in the cache: the subjects, so that topics share it. If a strategy must be asked later, the
-    key has the inputs of the strategy."""
+    """The key of an answer in the cache: the subjects, which topics share, or the inputs of a later strategy."""
     if any(needs_record(strategy) for strategy in strategies):
         return question
     return question.identity, *(strategy(question.topic, question.role) for strategy in strategies)

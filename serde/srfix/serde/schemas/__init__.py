@@ -1,2 +1,1 @@
-"""The data of a schema registry: schemas, versions and answers as values, errors by code, references. No HTTP
-client."""
+"""The data of a schema registry: schemas, versions, answers as values, errors by code, references. No HTTP client."""

@@ -361,10 +361,6 @@ class UnknownLeaderError(RegistryAnswerError, codes=(50004,)):
 
 
 def answer_error_class(status: int, error_code: int) -> type[RegistryAnswerError]:
-    """The class for an error answer.
-
-    The body's code decides (Apicurio sends 40405 to 40407 with HTTP 409), then the HTTP status: 401 and 403
-    come with codes of all kinds (Confluent Cloud's 40101, 40301).
-    """
+    """The class for an error answer: by code (Apicurio sends 40405 to 40407 with HTTP 409), then HTTP status."""
     by_status = None if status == 404 else ERRORS_BY_CODE.get(status)  # with an unknown 404xx code, the address exists
     return ERRORS_BY_CODE.get(error_code) or by_status or RegistryAnswerError

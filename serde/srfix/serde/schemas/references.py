@@ -45,8 +45,7 @@ def reference_name(text: str) -> str | None:
 
 
 def schema_references(registry: SchemaVersions, schema: Schema, *, subject: str = "") -> Iterator[SchemaVersion]:
-    """The direct and indirect references of a schema, each once; each one stands after its own references. In the
-    context of `subject`, references without a context mean the same context. Soft-deleted versions are also found."""
+    """The direct and indirect references of a schema, each once and after its own, also soft-deleted versions."""
     return (version for _, version, is_first in _followed(registry, schema, subject) if is_first)
 
 
@@ -58,8 +57,7 @@ def named_references(
 
 
 def reference_texts(registry: SchemaVersions, schema: Schema, *, subject: str = "") -> tuple[str, ...]:
-    """The texts of a schema's references in the form for the formats (`references=`). JSON and Protobuf schemas use the
-    references' names, and not names defined in their texts, so their texts are `ReferenceText`s."""
+    """The texts of a schema's references for `references=`; for JSON and Protobuf with names (`ReferenceText`)."""
     if schema.schema_type in _REFERS_BY_NAME:
         named = named_references(registry, schema, subject=subject)
         return tuple(ReferenceText(version.schema.text, name=name) for name, version in named)

@@ -90,8 +90,7 @@ class FramedDeserializer(FramedReader, HasColumns, Closing):
         self._forget_plans()
 
     def values_decode(self, payload: bytes, ctx: Context) -> Decode | None:
-        """For typed arrays: the decoder that gives the columns' values of all payloads with this payload's schema id,
-        in their order, like a format's `values_decoder`; None if only rows are possible."""
+        """For typed arrays: the decoder of values for all payloads with this one's schema id; None: rows only."""
         frame, role = parse(payload), role_of(ctx.field)
         makers = {format_: schema_module_of(format_).values_decoder for format_ in self._formats}
         if frame is None or frame.schema_id is None or self._spec.columns is None or not any(makers.values()):
@@ -102,8 +101,7 @@ class FramedDeserializer(FramedReader, HasColumns, Closing):
         return make(resolved.schema.text, spec, resolved.references) if spec.wrapped and make is not None else None
 
     def native_decode(self, identity: int | UUID, ctx: Context) -> object:
-        """For typed arrays: the kernel's decoder for a schema, by its id or GUID; None if Python reads it. Its errors
-        name the payload, like those of a call."""
+        """For typed arrays: the kernel's decoder for a schema, by its id or GUID; None if Python reads it."""
         prefix = prefix_id_bytes(identity) if isinstance(identity, int) else frame_guid(identity)
         try:
             return native_decoder_of(self._decode(identity, ctx, prefix, len(prefix)))

@@ -1,5 +1,4 @@
-"""Reads framed payloads with one plan per schema, topic and field: the work per record of every deserializer with a
-registry."""
+"""Reads framed payloads with one plan per schema, topic and field: the work per record of each deserializer."""
 
 from __future__ import annotations
 

@@ -279,8 +279,7 @@ class FramedSerializer(FramedWriter, Closing):
         __call__ = _call
 
     def native_encode(self, ctx: Context) -> NativeEncode | None:
-        """How the kernel writes the next rows of this context. The first row has already registered the schema and
-        added the GUID to the headers. None before that, and if Python writes the rows."""
+        """How the kernel writes the next rows of this context; None before the first row, and if Python writes them."""
         where = (ctx.topic, ctx.field)
         plan = self._plans.get(where)
         if plan is None:

@@ -1,5 +1,4 @@
-"""Writes rows with one plan per topic and field: the part that every serializer with a registry passes to the
-kernel."""
+"""Writes rows with one plan per topic and field: the part of each serializer with a registry for the kernel."""
 
 from __future__ import annotations
 
@@ -26,8 +25,7 @@ class FramedWriter(_Base):
     """Whether a call goes to the kernel, which calls `_call` for the rows that it does not write."""
 
     def _put_native(self, ctx: Context, prefix: bytes, encode: object) -> None:
-        """From now on the kernel writes the dicts of this topic and field. Nothing changes if `encode` does not belong
-        to the kernel."""
+        """From now on the kernel writes the dicts of this topic and field, if `encode` belongs to it."""
         native = native_encoder_of(encode)
         if native is not None and isinstance(ctx.topic, str) and isinstance(ctx.field, str):
             self._put(ctx.topic, ctx.field, prefix, native, payload_bounds().plans)

@@ -128,8 +128,7 @@ def validated_decode(decode: Decode, format_: Format, schema: Schema, references
 
 
 class NoneForNull:
-    """For a bare value: null gives a null payload, whatever the schema allows (ksqlDB's `UnwrappedSerializer` passes
-    null to serializers that return null for it)."""
+    """Null gives a null payload, whatever the schema allows (ksqlDB's `UnwrappedSerializer`)."""
 
     __slots__ = ("_case_rule", "_names", "encode")
 

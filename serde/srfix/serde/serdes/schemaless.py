@@ -37,7 +37,6 @@ class _Schemaless(HasColumns, Generic[_Plan, _Spec]):
         times: Times,
         nulls: object,
     ) -> dict[str, Any]:
-        """The fields of `RowSpec`, checked."""
         return {
             "times": given_times(times),
             "nullable_representation": given_representation(nulls, is_protobuf=self._format is Format.PROTOBUF_NOSR),

@@ -1,5 +1,4 @@
-"""Starts a Spark session with everything that srfix needs, or says what is missing; calls a function with the progress
-of its streams and long jobs (`to_stderr` writes a line for each report)."""
+"""Starts a Spark session with everything that srfix needs, or says what is missing; passes on its jobs' progress."""
 
 from __future__ import annotations
 

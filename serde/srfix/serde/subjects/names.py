@@ -1,7 +1,4 @@
-"""The names of topics, roles, subjects and registry contexts, without any strategy.
-
-See `srfix.serde.subjects`, which exports all of it.
-"""
+"""The names of topics, roles, subjects and registry contexts, without any strategy."""
 
 from __future__ import annotations
 
@@ -98,8 +95,7 @@ def context_alone(subject: str | None) -> Subject | None:
 
 
 def within_context_of(parent: str, subject: str) -> Subject:
-    """The subject that a schema under `parent` refers to as `subject`: a subject without a context is in the parent's
-    context (`QualifiedSubject.qualifySubjectWithParent`)."""
+    """The subject that a schema under `parent` means by `subject` (`QualifiedSubject.qualifySubjectWithParent`)."""
     context, name = split_context(subject)
     return join_context(split_context(parent)[0] if context == DEFAULT_CONTEXT else context, name)
 
@@ -110,8 +106,7 @@ def same_subject(one: str, other: str) -> bool:
 
 
 def has_prefix(subject: str, prefix: str) -> bool:
-    """Whether a registry's search for `subjectPrefix` finds the subject: a prefix without a context searches only the
-    default context, `:*:` searches all."""
+    """Whether `subjectPrefix` finds the subject: without a context only in the default one, with `:*:` in all."""
     context, name = split_context(subject)
     wanted, beginning = split_context(prefix)
     return wanted in (EVERY_CONTEXT, context) and name.startswith(beginning)

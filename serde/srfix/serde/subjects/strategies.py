@@ -1,7 +1,4 @@
-"""Topic, role and, where it is needed, record name → subject.
-
-See `srfix.serde.subjects`, which exports all of it.
-"""
+"""Topic, role and, where it is needed, record name → subject."""
 
 from __future__ import annotations
 

@@ -62,10 +62,7 @@ def connect_schema(text: str, references: tuple[str, ...] = ()) -> ConnectSchema
 
 
 def to_connect(root: AvroNode, *, by_units: bool = False) -> ConnectSchema:
-    """`AvroData.toConnectSchema`; a recursive schema gives a cyclic one.
-
-    With `by_units`, instants in microseconds and Debezium's types also become Connect's, unlike in AvroData.
-    """
+    """`AvroData.toConnectSchema`, cyclic if recursive; `by_units` adds microseconds and Debezium's types."""
     try:
         return _Conversion(by_units=by_units).schema(root)
     except RecursionError as error:

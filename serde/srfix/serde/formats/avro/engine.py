@@ -46,12 +46,7 @@ def fastavro_decoder(
     return_record_name: bool = False,
     refusal: Callable[[Exception], DecodeError] | None = None,
 ) -> Decode:
-    """A decoder on fastavro's reader.
-
-    `guard` runs before the reader. After a failure `explain` raises the error that it finds, otherwise `refusal` gives
-    it. `finish` makes the row. `reader` is the parsed schema of the rows, if it is not the writer's. With
-    `return_record_name`, records in unions of records are (name, record).
-    """
+    """A decoder on fastavro's reader: `guard` before, `explain` or `refusal` for a failure, `finish` makes the row."""
     # Local variables of a closure are Python's fastest names, and this runs once per record.
     read = fastavro.schemaless_reader
     parsed, readers = cast("dict[object, object]", schema), cast("dict[object, object] | None", reader)

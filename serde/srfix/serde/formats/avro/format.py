@@ -47,12 +47,9 @@ def as_connect(
 
 
 def infer_columns(text: str, references: tuple[str, ...] = (), **options: Unpack[ColumnOptions]) -> Inferred:
-    """The columns as ksqlDB infers them (`AvroSchemaTranslator`, `ConnectKsqlSchemaTranslator`), all nullable.
-
-    A union of several types is a STRUCT of its branches, an enum a STRING, a fixed type BYTES; a logical type that
-    Connect does not know (timestamp-micros, uuid, …) is its underlying type. Left out are only maps whose keys are
-    floating-point numbers or bytes, or have parts.
-    """
+    """The columns as ksqlDB infers them (`AvroSchemaTranslator`, `ConnectKsqlSchemaTranslator`), all nullable. A union
+    of several types is a STRUCT; a logical type that Connect does not know (timestamp-micros, uuid, …) is its
+    underlying type. Maps whose keys are floating-point numbers or bytes, or have parts, are left out."""
     return columns_of(connect_schema(text, references), **options)
 
 

@@ -1,7 +1,5 @@
-"""The Avro schema that ksqlDB registers for columns: `ConnectSchemas`, then `AvroSchemas`, then
-`AvroData.fromConnectSchema`, and the text of `org.apache.avro.Schema.toString`.
-
-It handles only schemas of columns: without defaults and unions, and with a name on every STRUCT.
+"""The Avro schema that ksqlDB registers for columns: `ConnectSchemas`, `AvroSchemas`, `AvroData.fromConnectSchema`, and
+the text of `org.apache.avro.Schema.toString`, only for schemas of columns: without defaults and unions.
 """
 
 from __future__ import annotations

@@ -104,8 +104,7 @@ class AvroNode:
 
 @lru_cache(maxsize=256)
 def load(text: str, references: tuple[str, ...] = (), *, wraps_single_types: bool = False) -> AvroNode:
-    """The graph of a text, which can use the references' types by full name (`AvroSchema.rawSchema`). Each reference
-    stands after its own references."""
+    """The graph of a text, which can use types of the references (in order) by full name (`AvroSchema.rawSchema`)."""
     named: dict[str, object] = {}
     for reference in references:
         _parse(reference, named)
@@ -140,11 +139,7 @@ def _parse(text: str, named: dict[str, object]) -> object:
 
 
 def _without_invalid_decimals(part: object) -> object:
-    """Renames the mark of invalid decimals, which Avro ignores and fastavro refuses; `_set_logical` restores it.
-
-    Invalid (Avro's specification, "Logical Types"): a scale beyond the precision, a number that is negative or not an
-    integer, a fixed type that is too small.
-    """
+    """Renames the mark of decimals that are invalid by Avro's "Logical Types": Avro ignores them, fastavro does not."""
     if isinstance(part, list):
         return [_without_invalid_decimals(item) for item in part]
     if not isinstance(part, dict):

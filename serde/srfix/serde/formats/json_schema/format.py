@@ -64,12 +64,8 @@ def as_connect(
 
 
 def infer_columns(text: str, references: tuple[str, ...] = (), **options: Unpack[ColumnOptions]) -> Inferred:
-    """The columns as ksqlDB infers them (`JsonSchemaTranslator`, `ConnectKsqlSchemaTranslator`).
-
-    An integer is a BIGINT and a number a DOUBLE, unless `connect.type` says otherwise; an enum is a STRING; a oneOf or
-    anyOf of several types is a STRUCT of them. Properties are in the order of their `connect.index`; those without one
-    are in the order of Java's HashMap, as in the engine.
-    """
+    """The columns as ksqlDB infers them (`JsonSchemaTranslator`, `ConnectKsqlSchemaTranslator`). A oneOf or anyOf of
+    several types is a STRUCT. Properties without a `connect.index` are in the order of Java's HashMap."""
     return columns_of(connect_schema(text, references), **options)
 
 
@@ -115,11 +111,8 @@ def record_name(schema_text: str, references: tuple[str, ...] = ()) -> str | Non
 
 
 def internal_schema(spec: WriteSpec, role: Role = Role.VALUE) -> str:
-    """The JSON Schema of columns exactly as ksqlDB registers it, so the same columns give the same id.
-
-    Every property is a oneOf with null and has its `connect.index`; properties are in the order of Java's HashMap. A
-    MAP is an array of entries. The text is the same for all generations, and for CREATE and the serializer.
-    """
+    """The JSON Schema of columns exactly as ksqlDB registers it, in all generations: every property is a oneOf with
+    null and has its `connect.index`; properties are in the order of Java's HashMap."""
     half = spec.half(role)
     check_json_columns(half.known_columns, wrapped=half.wrapped)
     return schema_text(connect_of(half.known_columns, wrapped=half.wrapped))
@@ -142,11 +135,8 @@ def _projection(
 
 
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
-    """Without columns, the parsed JSON, whatever the schema says.
-
-    `CaseRule.KSQLDB_2020` reads like the engine up to 0.28.1, which ignores the schema (`KsqlJsonDeserializer`; as a
-    MAP it accepts objects, not the entries that it writes itself). All other rules read through Connect.
-    """
+    """Without columns, the parsed JSON. `CaseRule.KSQLDB_2020` ignores the schema, like the engine up to 0.28.1
+    (`KsqlJsonDeserializer`); all other rules read through Connect."""
     if spec.columns is None:
         return plain_json.decoder(None, spec)
     check_json_columns(spec.columns, wrapped=spec.wrapped)

@@ -1,10 +1,6 @@
-"""Loads a JSON Schema text like Everit's loader, because JsonSchemaData and its rules work on Everit's result
-(`org.everit.json.schema.*` as `SchemaLoader` 1.14 builds them for `JsonSchema.rawSchema`; not what only validation
-needs).
-
-One object may become several schemas: `{"type": "integer", "format": "int32"}` is an allOf of a number and a string,
-and properties that the loader does not know (`connect.type`) stay with the allOf. References are resolved within the
-given texts only.
+"""Loads a JSON Schema text like Everit's `SchemaLoader` 1.14, because JsonSchemaData and its rules work on Everit's
+result. One object may become several schemas: `{"type": "integer", "format": "int32"}` is an allOf of a number and a
+string, and properties that the loader does not know (`connect.type`) stay with the allOf.
 """
 
 from __future__ import annotations
@@ -101,8 +97,7 @@ _COMBINED_WORDS = hash_map_order(("allOf", "anyOf", "oneOf"))
 
 
 def load(text: str, references: Sequence[str] = ()) -> Node:
-    """A text with a name (`ReferenceText`) is known by it, another by its `$id`; a single unnamed text also serves for
-    a single unknown reference."""
+    """A text is known by its name (`ReferenceText`) or `$id`; a single unnamed one also by an unknown reference."""
     try:
         return _Loader(parsed(text), [(reference_name(part), parsed(part)) for part in references]).root()
     except RecursionError:

@@ -33,10 +33,7 @@ _WORDS: Final[dict[ConnectType, str]] = {
 
 
 def schema_text(schema: ConnectSchema) -> str:
-    """`JsonSchemaData.fromConnectSchema`, `JsonSchema.canonicalString`, only for columns: no enums, unions, defaults.
-
-    Keys are in the order of Everit's `ToStringVisitor`, properties in the order of its HashMap.
-    """
+    """`JsonSchemaData.fromConnectSchema`, `JsonSchema.canonicalString` of columns, in `ToStringVisitor`'s order."""
     text = json.dumps(_json(schema, None), separators=(",", ":"), ensure_ascii=False)
     return _CONTROL.sub(lambda match: match[0].upper().replace("U", "u"), text)
 

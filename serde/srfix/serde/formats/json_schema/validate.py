@@ -55,8 +55,7 @@ def validator(schema_text: str, *, references: tuple[str, ...] = ()) -> Validate
 
 
 def first_misfit_of(document: Json, references: Mapping[str, Json]) -> FirstMisfit:
-    """A check with confluent-kafka's results (library jsonschema): the newest draft, `format` only as an annotation.
-    Unlike there, patterns follow ECMA 262 (as in the specification), and nothing is fetched."""
+    """A check like confluent-kafka's (newest draft, `format` an annotation), but with ECMA 262 and without fetching."""
 
     def retrieve(uri: str) -> Json:
         # A root with an $id makes a reference's name absolute. Longest first: "b/c.json" before "c.json".
@@ -130,10 +129,7 @@ def _compiled(
     sizes: Mapping[str, int] = MappingProxyType({}),
     validate_formats: bool | None = None,
 ) -> jsonschema_rs.Validator:
-    """A validator that fetches nothing, quotes no value, and stops patterns that backtrack too long.
-
-    `refusal` gives the message for a schema that cannot be used, `missing` is that without jsonschema-rs.
-    """
+    """A validator that fetches nothing, quotes no value, and stops patterns that backtrack too long."""
     try:
         import jsonschema_rs
     except ImportError as error:

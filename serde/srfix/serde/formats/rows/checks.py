@@ -1,7 +1,5 @@
-"""The checks for types with parts: records, arrays, maps, and arrays of map entries.
-
-The fast way compares the Python types of all values of a record, or of all items of a list, at once in C. The careful
-way accepts row keys in another letter case, fills in missing values, and collects every misfit.
+"""The checks for types with parts. The fast way compares the Python types of all values at once in C; the careful way
+accepts other letter cases, fills in missing values, and collects every misfit.
 """
 
 from __future__ import annotations

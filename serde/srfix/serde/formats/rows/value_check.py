@@ -1,5 +1,4 @@
-"""Checks values of one type before they are written. Values that do not fit are collected with their paths, and turned
-into sentences in one place."""
+"""Checks values of one type before they are written; misfits are collected with paths, and worded in one place."""
 
 from __future__ import annotations
 
@@ -89,7 +88,6 @@ def or_none(check: ValueCheck) -> ValueCheck:
 
 
 def nullable(check: ValueCheck, tag: str) -> ValueCheck:
-    """The check for a union of null and this type."""
     made = check.within(lambda convert: lambda value: NULL if value is None else (tag, convert(value)))
     return replace(made, exact=check.exact, is_narrow=check.is_narrow, tag=tag)
 

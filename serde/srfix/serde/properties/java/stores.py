@@ -218,8 +218,7 @@ def private_key_and_chain(content: bytes, password: str | None, key_password: st
 
 
 def pem_blocks(text: str, label: str) -> str:
-    """The blocks whose label ends with this text, each on its own lines: Java also accepts them on one line, OpenSSL
-    does not."""
+    """The blocks whose label ends with this text, each on its own lines: Java accepts them on one, OpenSSL does not."""
     blocks: list[str] = []
     behind = text
     while True:

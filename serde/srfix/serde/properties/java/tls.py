@@ -36,10 +36,7 @@ _KEY_ADVICE: Final = (
 
 
 def from_stores(config: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """The properties with librdkafka's names instead of Java's names for stores, and the problems as sentences.
-
-    A password may be `env:NAME` or `file:PATH`.
-    """
+    """The stores' properties with librdkafka's names, and the problems as sentences."""
     taken = {name: value for name, value in config.items() if name not in STORE_NAMES}
     stores = {name: value for name, value in config.items() if name in STORE_NAMES and value}
     wrong: list[str] = []

@@ -1,8 +1,5 @@
-"""What comes of a request: an HTTP answer, and the error for it if it is not a registry's good answer; or a failure, the
-reason for no answer. Only this module knows the exceptions of requests, urllib3 and ssl.
-
-srfix uses only the kind of an exception and the system's message, never the exception's text, because it may quote URLs
-and headers.
+"""What comes of a request: an HTTP answer and its error, or a failure. Only this module knows the exceptions of
+requests, urllib3 and ssl, and it never uses their text, because it may quote URLs and headers.
 """
 
 from __future__ import annotations
@@ -73,8 +70,7 @@ class Answer:
 
     @property
     def is_lost(self) -> bool:
-        """True if the request may have been carried out: 5xx, such as a gateway's 502 and 504, or the registry's own
-        50002 and 50003, whose write may be in its Kafka topic."""
+        """True if the request may have been carried out: 5xx, also the registry's own 50002 and 50003."""
         return self.status >= 500
 
     def json(self) -> Json:

@@ -176,8 +176,7 @@ class BoundedAdapter(HTTPAdapter):
 
 
 class BoundedSession(requests.Session):
-    """A session that uses nothing from the environment, keeps no cookies, and ignores redirects, because requests would
-    read their whole body."""
+    """Uses nothing from the environment, keeps no cookies, ignores redirects (requests would read their whole body)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -202,9 +201,7 @@ def exchange(
     clock: Callable[[], float] = time.monotonic,
     **more: Any,
 ) -> tuple[requests.Response, bytes]:
-    """Sends a request, and returns the answer's head and its decompressed body. Then the connection is free for the
-    next request. `deadline_s` limits the whole exchange in seconds, if it is less than the configured limit. `more` are
-    other arguments of `requests.Session.send`: `verify`, `proxies`."""
+    """Sends a request; the answer's head and its decompressed body. `deadline_s` limits the whole exchange."""
     _current.bounds, _current.clock = bounds, clock
     allowed_s = bounds.deadline_s if deadline_s is None else min(bounds.deadline_s, deadline_s)
     _current.allowed_s, _current.ends = allowed_s, clock() + allowed_s

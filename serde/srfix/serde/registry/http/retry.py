@@ -46,8 +46,7 @@ class RetryPolicy:
 
 
 def retry_after_s(headers: Mapping[str, str], clock: Callable[[], float]) -> float | None:
-    """The wait in seconds that an answer's Retry-After asks for (RFC 9110, 10.2.3); None if it asks for none. A date is
-    measured from the answer's own Date, so that different clocks do no harm. An unreadable value is ignored."""
+    """The seconds of an answer's Retry-After (RFC 9110, 10.2.3), from the answer's own Date on; None if unreadable."""
     value = headers.get("Retry-After", "").strip()
     if value.isascii() and value.isdigit():
         return float(value)

@@ -95,8 +95,7 @@ def client_context(certificate: ClientCertificate | ClientCertificateText) -> ss
 
 
 def _context_of_texts(certificate: ClientCertificateText) -> ssl.SSLContext:
-    """OpenSSL reads certificates only from files. So a private temporary file exists for a moment; its key is encrypted
-    with a random password."""
+    """OpenSSL reads certificates only from files: a private one exists for a moment, its key encrypted."""
     from cryptography.hazmat.primitives.serialization import (
         BestAvailableEncryption,
         Encoding,

@@ -97,8 +97,7 @@ def _parse(text: str, auth: Auth | None, *, secret: Callable[[str], Secret] = Se
 
 
 def path_of(*segments: str | int) -> str:
-    """A path whose segments are taken literally: all but RFC 3986's unreserved characters are percent-encoded, and the
-    dots of `.` and `..`, which would be steps in the path."""
+    """A path whose segments are literal: only RFC 3986's unreserved characters stay, and no `.` or `..` is a step."""
     return "".join(f"/{_segment(str(segment))}" for segment in segments)
 
 

@@ -51,11 +51,9 @@ def framed_by_header(payload: Column, headers: Column, role: Role) -> Column:
 def arrow_decoded(
     plan: ReadPlan, payload: Column, *, headers: Column | None = None, behind_barrier: bool = False
 ) -> Column:
-    """`struct<row, reason: string, message: string>`: the row is null if and only if there is a reason (also TOMBSTONE).
-
-    After a barrier, in a generator (`frames`), Spark pushes no filter on the column through. Otherwise the column is
-    marked as not deterministic, so that no filter on it causes a second decoding; then filters on other columns also
-    run only after it."""
+    """`struct<row, reason: string, message: string>`: the row is null if and only if there is a reason (also
+    TOMBSTONE). Without a barrier in a generator (`frames`), the column is marked as not deterministic, so that no
+    filter on it causes a second decoding."""
     columns = [payload]
     if headers is not None:  # only those that name a schema are sent to the workers
         columns.append(F.filter(headers, lambda header: header["key"] == schema_id_header(plan.role)))

@@ -38,11 +38,8 @@ _own_jars: Final[list[str]] = []
 
 @contextmanager
 def on_the_class_path(spark: SparkSession) -> Iterator[None]:
-    """Jars that are added within the block are also put on the class path of the driver's JVM, before anything is
-    loaded from them, so that all threads and all later sessions find them. On Connect, and in a JVM that spark-submit
-    did not start, they stay where Spark puts them. Ivy, which prints a hundred lines for each jar, is silent; on
-    Connect the server prints them.
-    """
+    """Jars that are added within the block are also on the class path of the driver's JVM, so that all threads and
+    later sessions find them; not on Connect, nor in a JVM that spark-submit did not start."""
     jvm = getattr(spark, "_jvm", None)
     if jvm is None:
         yield
@@ -109,10 +106,7 @@ _properties_by_session: Final[WeakKeyDictionary[SparkSession, Mapping[str, int]]
 
 
 def read_jvm_properties(spark: SparkSession, names: tuple[str, ...]) -> Mapping[str, int] | str:
-    """The numbers, each with its greatest value among the JVMs that a small job reaches; or why they cannot be read.
-
-    They are read where tasks run, because a session's configuration can change after its JVM has started. Spark does not
-    compute `java_method` in advance, because it assumes that the result may differ each time."""
+    """The greatest value of each among the JVMs that run tasks (not the session's, which can change); or why not."""
     entry = _properties_by_session.get(spark)
     if entry is not None:
         return entry

@@ -24,8 +24,7 @@ _PROBES: Final = 4
 
 
 class Shipped:
-    """`Shipped("srfix.serde.spark.worker.decode:plan_decoder", plan)` calls the function `plan_decoder(plan)` on the
-    worker. The worker makes the function on arrival, so that a missing package shows first."""
+    """`Shipped("module:name", plan)` calls `name(plan)` on arrival, so that a missing package shows first."""
 
     def __init__(self, factory: str, frozen: bytes) -> None:
         """`factory` is called once per task, with bytes, because unpickling an object of srfix would need srfix."""

@@ -39,8 +39,7 @@ _MICROSECONDS: Final = (_DAYS[0] * 86_400_000_000, (_DAYS[1] + 1) * 86_400_000_0
 
 
 def is_pythons(columns: Columns, row: Column) -> Column | None:
-    """Whether Python can hold every value of a row, which may be null; never null. None if it can hold all such rows.
-    The outermost row must be a column of a frame, because it is used in many places."""
+    """Whether Python can hold every value of a row (a frame's column, as it is used often); None if it always can."""
     names = [field.name for field in columns]
     if not are_distinct(names):
         # Spark finds a field by its name, and may ignore case, so a cast is used, which goes by position.

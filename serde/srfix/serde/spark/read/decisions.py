@@ -1,5 +1,4 @@
-"""What a plan asks the registry while it is made, and its decisions, as values, which code that explains, fills or
-translates a plan gets."""
+"""A plan's questions to the registry while it is made, and its decisions as values, for code that explains it."""
 
 from __future__ import annotations
 
@@ -158,8 +157,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 def digest_of(value: object) -> str:
-    """The SHA-256 of a value's structure, the same in every process. Pickled bytes can differ, because they also record
-    which parts are the same object. So a value is split into plain parts like in pickle, without literal secrets."""
+    """The SHA-256 of a value's plain parts, the same in every process (pickled bytes differ), without secrets."""
     made = hashlib.sha256()
     for part in _parts(value, ()):
         # Lengths keep the parts apart.

@@ -1,9 +1,7 @@
-"""How a topic's payloads become rows. This is decided once, on the driver, in plain Python: a plan holds every known
-schema of the payloads, its subject, and the writer field for each column.
-
-The schemas are those of all versions, live and soft-deleted, of the policy's subjects (of the topic's own subject, for
-`ById` and for strategies that use record names), of `subjects`, and those of `ids`. Other schemas, above all a GUID in
-a header, are resolved when they occur.
+"""How a topic's payloads become rows, decided once, on the driver, in plain Python: a plan holds every known schema of
+the payloads, its subject, and the writer field for each column. The schemas are those of all versions, live and
+soft-deleted, of the policy's subjects and of `subjects`, and those of `ids`. Others, above all a GUID in a header, are
+resolved when they occur.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""A topic in Kafka: its partitions and the ends of their logs, requested on the driver; and in Spark's workers, ranges of
-offsets → records, some at a time, as columns."""
+"""A topic in Kafka: its partitions and ends, asked on the driver; in Spark's workers, offsets → records."""
 
 from __future__ import annotations
 

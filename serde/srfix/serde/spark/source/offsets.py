@@ -202,8 +202,7 @@ def _data_loss(what: str, topic: str, partition: int | None) -> DataLossError:
 
 
 def limited(starts: Mapping[_Place, int], ends: Mapping[_Place, int], limit: int) -> dict[_Place, int]:
-    """At most `limit` offsets, divided in proportion, and at least one for each place that has any (as in
-    `KafkaMicroBatchStream.rateLimit`). Every partition of `ends` has a start."""
+    """At most `limit` offsets, in proportion, at least one for each place (`KafkaMicroBatchStream.rateLimit`)."""
     waiting = {partition: max(0, end - starts[partition]) for partition, end in ends.items()}
     total = sum(waiting.values())
     if total <= limit:

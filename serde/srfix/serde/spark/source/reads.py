@@ -1,8 +1,5 @@
-"""The decisions of `format("srfix")` on the driver: the parts of a read, and the end of a micro-batch. No pyspark.
-
-Each of several topics has its plan, its task and its offsets; the checkpoint of their stream is `{"topics": {"users": …,
-"orders": …}}`, with the checkpoint of a single-topic stream for each. A checkpoint of one topic is also accepted, so that
-a query can get more topics later.
+"""The decisions of `format("srfix")` on the driver, without pyspark. The checkpoint of a stream of several topics is
+`{"topics": {"users": …, "orders": …}}`; one of a single topic is also accepted, so a query can get more topics.
 """
 
 from __future__ import annotations

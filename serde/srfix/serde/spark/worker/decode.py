@@ -1,9 +1,7 @@
-"""Runs in Spark's Python workers: payloads → rows, reasons and messages, one Arrow batch at a time. No pyspark here.
-
-A worker's process keeps its decoder for a plan across batches, tasks and jobs, so the registry is asked only once for
-an id that the plan does not have. A refused id is remembered for only half a minute: a schema that is registered while
-a stream runs is then read, and garbage causes no storm of requests. Rows that are only judged are read without columns;
-something may have changed (a repair), so a worker remembers the registry's answers for only one job.
+"""Runs in Spark's Python workers: payloads → rows, reasons and messages, one Arrow batch at a time. No pyspark here. A
+process keeps its decoder for a plan across batches, tasks and jobs, but remembers a refused id for only half a minute:
+a schema that is registered while a stream runs is then read. Rows that are only judged are read without columns;
+something may have changed (a repair), so answers are remembered for only one job.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
-"""The instructions for Spark's own Avro to write a plan's bytes, or the reasons why it cannot. Needs no pyspark.
-
-Avro's bytes hold no names, no logical types and no references, only the values in the schema's order and the branches'
-numbers. So `to_avro` gets a schema of srfix that gives the same bytes: fields `f0`, `f1`, …; a DATE as its int; every
-map as an array of entries, which keeps their order (Spark's writer uses a HashMap for maps). This module decides what
-is matched, cast or refused, so neither `spark.sql.caseSensitive` nor the rebase modes matter.
+"""The instructions for Spark's own Avro to write a plan's bytes, or the reasons why it cannot. Avro's bytes hold no
+names, logical types and references. So `to_avro` gets a schema with the same bytes: fields `f0`, `f1`, …; a DATE as its
+int; every map as an array of entries, in order. Neither `spark.sql.caseSensitive` nor the rebase modes matter.
 """
 
 from __future__ import annotations

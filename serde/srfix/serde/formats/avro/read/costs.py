@@ -1,9 +1,6 @@
-"""How many values a schema's bodies can make (`PayloadBounds`), computed once per schema, so that ordinary bodies need
-no check.
-
-Each array item and map entry costs something and takes bytes. If no item costs more than the budget allows for its
-bytes, no body is checked. Otherwise bodies up to `safe_bytes` cannot exceed the budget, and longer ones are counted
-before fastavro.
+"""How many values a schema's bodies can make (`PayloadBounds`). If no array item or map entry costs more than the
+budget allows for its bytes, no body is checked. Otherwise bodies up to `safe_bytes` cannot exceed the budget, and
+longer ones are counted before fastavro.
 """
 
 from __future__ import annotations

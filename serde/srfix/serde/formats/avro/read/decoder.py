@@ -36,11 +36,8 @@ def projection(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = (
 
 
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
-    """A decoder for bodies that were written under a schema. Without columns, it gives fastavro's records.
-
-    A null root is a row of nulls if un-wrapped, otherwise None, as in the engine. Bytes as the root (also a decimal)
-    are the whole body, without a length: so Confluent's serializers write them (`AbstractKafkaAvroSerializer`).
-    """
+    """A decoder for bodies that were written under a schema. A null root is a row of nulls if un-wrapped, otherwise
+    None; bytes as the root have no length (`AbstractKafkaAvroSerializer`)."""
     if schema_text is None:
         raise SchemaError("Avro bodies cannot be read without the schema that they were written under.")
     if spec.columns is None:
@@ -110,11 +107,7 @@ def as_written(root: AvroNode, times: Times) -> Decode:
 
 
 def values_decoder(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode | None:
-    """Like `decoder`, for typed arrays: an iterable of the columns' values.
-
-    A TIMESTAMP may be milliseconds, a DATE days since 1970, and an INTEGER may have more than 32 bits: the array refuses
-    it, and `decoder` has the message. None if the root is not a record, or cannot feed the columns.
-    """
+    """Like `decoder`, for typed arrays, which check an INTEGER's bits; None if the root cannot feed the columns."""
     root = resolved_root(schema_text, references, spec.reader_schema, spec.case_rule, _names(spec))
     require_string_keys(spec.known_columns, "Avro")
     if root.kind != "record":

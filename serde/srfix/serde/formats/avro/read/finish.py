@@ -179,11 +179,7 @@ def finish_row(
     picks: tuple[str, ...] | None,
     as_values: bool = False,
 ) -> Finish | None:
-    """A record → a row, or (`as_values`) the row's values in the columns' order.
-
-    `ints` and `finishes` are fields with their paths or steps, `shared` those that feed several columns or none that
-    counts, `absent` columns without a field. `picks` are the columns in order; None if the record has exactly these.
-    """
+    """A record → a row, or (`as_values`) the row's values in the columns' order."""
     nothing: Row = dict(absent)
     # A value with parts is copied, because the row's owner may change it.
     has_parts = any(isinstance(value, list | dict) for value in nothing.values())

@@ -60,11 +60,8 @@ def resolved_root(
     case_rule: CaseRule,
     columns: tuple[str, ...] | None = None,
 ) -> AvroNode:
-    """The graph of a writer schema with the reader's names and defaults; unchanged if there is no reader's schema.
-    `columns` are the names of a row's columns, if a root of several types is a row: they may be those of one type.
-
-    For `KSQLDB_2020` a union of one type is a STRUCT with that type: AvroConverter wrapped it up to 7.6.
-    """
+    """The graph of a writer schema with the reader's names and defaults. For `KSQLDB_2020` a union of one type is a
+    STRUCT with that type: AvroConverter wrapped it up to 7.6."""
     if case_rule is CaseRule.KSQLDB_2020:
         root = load(text, references, wraps_single_types=True)
     else:
@@ -199,8 +196,7 @@ def _check_pairs(pairs: Sized) -> None:
 
 
 def _as_member(node: AvroNode, branch: AvroNode, reader: AvroNode) -> AvroNode:
-    """The STRUCT of a reader's union, in which a type is this branch. Its bytes are those of the record's field, and its
-    other members are null, whatever Connect has for a field that is null."""
+    """The STRUCT of a reader's union, in which a type is this branch, with the same bytes; other members are null."""
     others = []
     for other in _values(reader):
         props = {name: value for name, value in other.props.items() if name != "connect.default"}

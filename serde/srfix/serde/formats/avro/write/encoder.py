@@ -34,12 +34,8 @@ _BARE: Final = "\0"
 
 
 def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
-    """An encoder for rows under a schema: with columns their internal schema, otherwise by its exact field names.
-
-    Bytes as the root (also a decimal) are the whole body, without a length: so Confluent's serializers write them
-    (`AbstractKafkaAvroSerializer`). A bare null has no bytes: the engine's payload is then null
-    (`KsqlConnectSerializer`), and the caller must write it.
-    """
+    """An encoder for rows under a schema. Bytes as the root have no length (`AbstractKafkaAvroSerializer`); the payload
+    of a bare null is null (`KsqlConnectSerializer`), and the caller must write it."""
     if schema_text is None:
         raise SchemaError("Avro rows cannot be written without a schema.")
     root = load(schema_text, references)

@@ -1,9 +1,4 @@
-"""Describes for the native kernel how to write values: `serde/kernel/src/writing.rs`.
-
-It writes rows of exactly the columns' types and names (other letter cases are renamed first); in Arrow's rows, every
-width of these types, under names that the case rule matches. The Python encoder beside it writes every other row, or
-raises the error.
-"""
+"""Tells the native kernel how to write values (`serde/kernel/src/writing.rs`); the Python encoder writes the rest."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""The checks for Avro types without parts. They are strict, and never round: a time that is finer than its type is
-refused, or cut if the user wants that (`cut_times`). They give fastavro raw values, because it would build a string for
-every value to look up a logical type's converter. Also defaults of schemas in the writer's form: tagged and raw.
+"""The strict checks for Avro types without parts: a finer time is refused, or cut (`cut_times`). They give fastavro raw
+values, because it would build a string for every value to look up a logical type's converter.
 """
 
 from __future__ import annotations

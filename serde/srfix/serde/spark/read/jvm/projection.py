@@ -1,10 +1,6 @@
 """A projection as two schemas for Spark's `from_avro`: the writer's schema, and as the reader's schema the part that
-columns want.
-
-Names are not in the bytes, so both schemas are rebuilt with srfix's own names. So a writer's letter case and repeated
-names do not matter to Spark, and writers that differ only in names share a schema. The reader's record has its fields
-in the columns' order. At the root, fields have the columns' names if Avro allows them: Spark then reads the row
-directly. Otherwise, and below the root, a cast by position gives them their names (`Schemas.is_exact`).
+columns want. Names are not in the bytes, so both have srfix's own: a writer's letter case and repeated names do not
+matter to Spark. Where Avro does not allow the columns' names, a cast by position restores them (`Schemas.is_exact`).
 """
 
 from __future__ import annotations
@@ -324,8 +320,7 @@ _NUMBERS: Final = ("int", "long", "float", "double")
 
 
 def default_of(node: AvroNode, reader: Json, value: object) -> tuple[Json, Json] | None:
-    """The reader's type, and a default of it in the form that Java's Avro accepts; None if it would not accept it.
-    Other branches are removed from its unions, because older versions of Avro read a default as the first type."""
+    """The reader's type and a default that Java's Avro accepts; old versions read it as a union's first type."""
     if node.kind == "union":
         branch = nullable_branch(node)
         if value is None or branch is None:

@@ -118,9 +118,7 @@ class JvmRead:
 
 
 def jvm_read(plan: ReadDecisions) -> JvmRead:
-    """How Spark's own Avro gives the same rows as `plan.deserializer()`. Made once for a plan.
-
-    Of more than `MAX_SHAPES` shapes, those with the most schemas are read, later ones before earlier ones."""
+    """How Spark's own Avro gives the rows of `plan.deserializer()`: the `MAX_SHAPES` shapes with the most schemas."""
     made = plan.kept.made = plan.kept.made or _made(plan)
     if isinstance(made, JvmRead):
         return made
