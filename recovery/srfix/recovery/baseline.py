@@ -1,6 +1,5 @@
-"""A baseline: findings that a person has written down, so that a job does not report them as new again. A finding is
-recognised by what stays from run to run: code, role, and its store, or its topic and subject; one that has become worse
-counts as new.
+"""A baseline: findings that a person has written down, so that a job does not report them as new unless they get worse.
+A finding is recognised by its code, role, and its store, or its topic and subject.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """The commands that srfix prints for a person to paste, with the options that the person gave. In a sentence a command
-stands between backquotes and is complete; a sentence that only speaks of a command names it without arguments.
-
-A line break in a name is kept, between single quotes. In place of a name that cannot be printed, or is too long, stands
-`"${SRFIX_WORD_1:?…}"`, which stops the command with these words until a person sets the variable. So a pasted command
-does the right thing, or nothing.
+stands between backquotes and is complete. In place of a name that cannot be printed, or is too long, stands
+`"${SRFIX_WORD_1:?…}"`, which stops the command until a person sets the variable: so a pasted command does the right
+thing, or nothing.
 """
 
 from __future__ import annotations

@@ -174,10 +174,7 @@ def is_internal(topic: str) -> bool:
 
 
 def automatic_store_source(store: str) -> Topic | None:
-    """The topic in the automatic store name of an unnamed `table(topic)` or `globalTable(topic)`,
-    `<topic>-STATE-STORE-<10 digits>` (`InternalStreamsBuilder.newStoreName`). The names of operators' stores contain no
-    topic, whatever comes before.
-    """
+    """The topic in the store name of an unnamed `table(topic)`: `…-STATE-STORE-<10 digits>` (`newStoreName`)."""
     match = _AUTOMATIC_STORE.fullmatch(store)
     return None if match is None or f"-{match['owner']}".endswith(_OPERATORS_ENDS) else Topic(match["owner"])
 
@@ -189,10 +186,7 @@ def operator_behind(topic: str) -> str | None:
 
 
 def is_in_own_format(changelog: str) -> bool:
-    """True if a changelog's name is that of a store whose rows Kafka Streams wraps in a format of its own: a suppression's
-    buffer, a join's window, a foreign-key join's subscriptions. The first bytes of such rows are not a schema
-    registry's framing. The end of the name decides, so the application does not matter.
-    """
+    """True for changelogs whose rows Kafka Streams wraps in its own format: they do not begin with a framing."""
     name = changelog.removesuffix(CHANGELOG_SUFFIX)
     return name != changelog and _OWN_FORMATS.fullmatch(name) is not None
 

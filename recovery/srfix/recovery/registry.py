@@ -124,9 +124,7 @@ GivenRegistry: TypeAlias = "Registry | AnyClient"
 
 
 def usable(client: object) -> Registry:
-    """A registry with all of these methods. A URL, a configuration or confluent_kafka's client becomes a client of
-    srfix, because confluent_kafka's client answers a registration from its cache.
-    """
+    """A registry with all of these methods; confluent_kafka's client answers from its cache, so srfix's replaces it."""
     registry: Any = whole_registry(client)
     missing = [name for name in _ASKED if not callable(getattr(registry, name, None))]
     if missing:

@@ -1,7 +1,5 @@
-"""The writes of a repair: what each expects to find, what it leaves, how it is undone.
-
-An action looks only at its own subject. Two states of this subject, the one before (from the journal or the plan) and
-the one now, show whether the action has happened. So a repair that was killed at any instant can go on.
+"""The writes of a repair: what each expects to find, what it leaves, how it is undone. An action looks only at its own
+subject: the states before and now show whether it has happened, so a killed repair can go on.
 """
 
 from __future__ import annotations
@@ -224,10 +222,8 @@ def restore_config(registry: Registry, subject: Subject, previous: Mapping[str, 
 
 
 def restored_fields(previous: Mapping[str, Json] | None) -> dict[str, Json]:
-    """The body of PUT /config that puts a configuration back, with null for a level that was not the subject's own. If
-    there are other fields, srfix treats the level BACKWARD as one that GET filled in (seen on Confluent 7.9.9). Both
-    mean the same now, but a level of the subject's own would hide a later change of the server's level.
-    """
+    """The body of PUT /config that puts a configuration back. Beside other fields the level BACKWARD counts as filled
+    in by GET (Confluent 7.9.9): a level of the subject's own would hide a later change of the server's."""
     level = level_of(previous)
     is_filled_in = level == _FILLED_IN and previous is not None and len(previous) > 1
     return _fields(previous, None if is_filled_in else level)

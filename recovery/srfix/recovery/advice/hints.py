@@ -81,9 +81,7 @@ class GenerationHint:
 
 
 def from_commit_metadata(texts: Iterable[str]) -> GenerationHint | None:
-    """The version by the metadata beside a group's committed offsets; None without any offset, or if it is not of Kafka
-    Streams. The newest metadata counts, because partitions without a commit since an upgrade keep the old one.
-    """
+    """The version by the newest metadata beside a group's committed offsets; None if it is not of Kafka Streams."""
     magics = {_magic(text) for text in texts}
     if 2 in magics:
         detail = "its committed offsets have metadata with magic byte 2"
@@ -256,9 +254,7 @@ def _reader_hints(store: SuspectStore, survey: Survey, topic: Topic | None) -> I
 
 
 def _beyond_source(marks: frozenset[str], source: Subject | None, survey: Survey) -> tuple[frozenset[str], bool]:
-    """The marks that no version of the source's subject has, and whether there was one to compare with. A generic serde
-    writes the source's schema back, and Debezium's sources have `connect.name`: a copy says nothing of its reader.
-    """
+    """The marks that no version of the source's subject has (a copy proves nothing), and whether there was one."""
     if source is None or not survey.has_subject(source):
         return marks, False
     registry = survey.registry

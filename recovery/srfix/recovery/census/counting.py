@@ -1,9 +1,5 @@
-"""The counting of a census. A caller reads the records, and passes them as columns.
-
-The rules are those of the interface: per partition the latest record of each key before the restore limit is live, a
-tombstone removes, null keys are skipped; from the limit on, the latest record is pending. No Kafka in here. Batches of
-records are columns, with the schema id of each key and value, because a loop over records in Python costs several times
-as much.
+"""The counting of a census, by the rules of the interface, over columns of many records: a loop over records in Python
+costs several times as much. No Kafka in here.
 """
 
 from __future__ import annotations

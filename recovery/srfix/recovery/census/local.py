@@ -1,10 +1,7 @@
-"""A census in this process: one consumer reads the whole topic, once.
-
-Memory: one dict of key → offset per partition, and one more for pending records. Measured with keys of 20 bytes that
-are live or pending: 130 bytes per key, twice that while a dict grows; in the native kernel 100. So a gigabyte holds 5
-million keys at worst, whatever the size of the values. Where ids change from record to record, Python takes 16 bytes a
-record on top. CPU: about twice as much as a bare `consume(500)` loop, and with the kernel a tenth or two more than the
-loop; more if the runs of a partition are short (tests/bench).
+"""A census in this process: one consumer reads the whole topic, once. Memory per key of 20 bytes that is live or
+pending: 130 bytes, twice that while a dict grows, in the native kernel 100; in Python another 16 bytes a record where
+ids change from record to record. CPU: about twice a bare `consume(500)` loop, with the kernel a tenth or two more than
+the loop (tests/bench).
 """
 
 from __future__ import annotations
@@ -325,7 +322,6 @@ class _Read(Generic[_Records]):
             del self._unread[partition]
 
     def _heed(self, event: Message) -> None:
-        """Handles an event, which is not a record."""
         error = event.error()
         if error is None or error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED or error.retriable():
             return  # a group is named to please librdkafka only

@@ -27,11 +27,8 @@ _Done: TypeAlias = "SynchronizedArray[int]"
 
 
 class ProcessCensus:
-    """Counts topics as `LocalCensus` does, in up to `processes` processes, never more than partitions with records.
-    They are spawned, because librdkafka's threads do not survive a fork: a program that uses this starts under `if
-    __name__ == "__main__":`. Each has its own consumer, with its own records fetched ahead. A topic of one partition,
-    and a request with `max_records`, is read in this process alone.
-    """
+    """Counts topics as `LocalCensus` does, in up to `processes` processes, spawned, because librdkafka's threads do not
+    survive a fork: a program that uses this starts under `if __name__ == "__main__":`."""
 
     def __init__(
         self, config: Mapping[str, str], *, processes: int, timeout_s: float = 15.0, stall_timeout_s: float = 30.0

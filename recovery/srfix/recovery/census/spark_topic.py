@@ -1,5 +1,5 @@
 """Topics as frames of Spark's Kafka source, read as every consumer of srfix reads: no group, no commit, nothing
-created. Its jobs can be interrupted: at a deadline, on Ctrl-C, or because another job failed.
+created.
 
 The counting of a census as one Spark SQL statement, over a frame of `spark-sql-kafka` with headers.
 

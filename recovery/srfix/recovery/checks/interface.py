@@ -1,8 +1,5 @@
 """A check: one finding code with its explanation and its search, and where possible with prediction, repair and advice.
-
-One module per code; each exports `CODE` and `CHECK`, and is listed in `checks.table`. `srfix explain` reads the table
-and loads neither a Kafka nor an HTTP client, so these modules import other modules' types for type checkers only. A
-function that needs more imports it when it runs.
+`srfix explain` loads neither a Kafka nor an HTTP client, so these modules import such types for type checkers only.
 """
 
 from __future__ import annotations

@@ -37,28 +37,21 @@ def missing_ids(facts: StoreFacts, role: RoleFacts) -> tuple[SchemaId, ...]:
 
 
 def missing_on_disk(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> tuple[SchemaId, ...]:
-    """The ids of rows on disk that no record carries, and whose schema the registry knows, but not under the phantom subject;
-    ascending. Empty if a Kafka Streams with the fix runs, or may run, and so may never have asked that subject.
-    """
+    """Ids of rows on disk that no record carries, known to the registry, not to the phantom subject; ascending."""
     if context.asks_the_source_subject or not (role.state.versions or missing_ids(facts, role)):
         return ()
     return tuple(sorted(i for i, membership in role.row_memberships.items() if membership.is_missing))
 
 
 def is_of_global_store(facts: StoreFacts, context: CheckContext) -> bool:
-    """True if missing ids of a store are those of a global store (`srf006`). False where a Kafka Streams with the fix
-    is known to run. While the source is undecided, a candidate topic without commits of the group proves nothing.
-    """
+    """True if missing ids of a store are those of a global store (`srf006`); False if a Streams with the fix runs."""
     is_global = facts.is_told_global if facts.source is None else facts.is_global
     return is_global and not context.asks_the_source_subject
 
 
 def is_untold(facts: StoreFacts, context: CheckContext) -> bool:
-    """True if nothing shows whether the store's serdes ask the phantom subjects at all: neither role has one, and the
-    version of Kafka Streams is not known. From 2.7 on nobody asks them, and a healthy store looks just the same. False
-    if a person names the store or its source, and so has a reason; and for ksqlDB, whose serdes ask them on every
-    version.
-    """
+    """True if nothing shows whether the store's serdes ask the phantom subjects at all: from 2.7 on nobody does, and a
+    healthy store looks just the same. ksqlDB's serdes ask them on every version."""
     kinds = {piece.kind for piece in facts.evidence if not piece.against}
     return (
         context.streams_version is None

@@ -1,6 +1,4 @@
-"""SRF001, the incident (KAFKA-10179): ids that a restore puts in the store are not registered under the phantom
-subject.
-"""
+"""SRF001, the incident (KAFKA-10179): ids that a restore puts in the store are not under the phantom subject."""
 
 from __future__ import annotations
 
@@ -202,11 +200,8 @@ def _foretell_missing(code: str, prospect: Prospect, role: Role) -> Iterator[For
 
 
 def _evidence(pair: SubjectPair | None, role: Role) -> Certainty:
-    """How far registry and topic show that a restore loads ids that the phantom subject lacks, and will go on lacking.
-    A serde that writes the producers' schema again registers it there by itself. Two things together show that this
-    serde does not: the phantom subject holds a schema of the serde's own, and it lacks ids that records below the
-    committed offsets carry.
-    """
+    """How far registry and topic show that a restore loads ids that the phantom subject lacks, and will go on lacking:
+    a serde that writes the producers' schema again would have registered it there."""
     if pair is None or not pair.own or role is Role.KEY:
         return Certainty.POSSIBLE
     return Certainty.CERTAIN if set(pair.missing) & set(pair.live) else Certainty.POSSIBLE

@@ -1,6 +1,4 @@
-"""SRF002: the incident of SRF001, and the rows on disk prove that it has not come about yet: the next restore brings
-it.
-"""
+"""SRF002: the incident of SRF001, which the rows on disk prove not to have come yet: the next restore brings it."""
 
 from __future__ import annotations
 

@@ -43,11 +43,8 @@ CODE = "SRF004"
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per role under Kafka Streams 2.7 or later, unless a start restores the whole store. The ids are those
-    in the rows on disk; if not all rows were read, also those that the phantom subject holds and the source's subject
-    lacks: a row that 2.6.3 or earlier has processed carries such an id. ksqlDB's serde asks the changelog's subject
-    first on every version (`StaticTopicSerde`, ksql pull 5823).
-    """
+    """One finding per role under Kafka Streams 2.7 or later, unless a start restores the whole store. ksqlDB's serde
+    asks the changelog's subject first on every version (`StaticTopicSerde`, ksql pull 5823)."""
     from srfix.recovery.facts.reader import Reader
 
     if ksqldb_query(facts.store.application) is not None and context.reader is not Reader.PLAIN:
@@ -89,10 +86,7 @@ def _is_restored_anew(facts: StoreFacts) -> bool:
 
 
 def _in_kept_rows(facts: StoreFacts, role: RoleFacts) -> tuple[SchemaId, ...]:
-    """The ids that kept rows carry, or may carry; ascending. Without ids that a restore loads and the source lacks
-    (SRF017); if no rows were read, without any that records carry; and without versions that a repair added for records
-    whose text the registry answers with another id.
-    """
+    """The ids that kept rows carry, or may carry, without those of SRF017 or of a repair; ascending."""
     by_text = {membership.answered_id for i, membership in role.memberships.items() if membership.answered_id != i}
     rows, versions = facts.rows, role.state.versions
     phantom_ids = frozenset(v.schema_id for v in versions if v is versions[0] or v.schema_id not in by_text)

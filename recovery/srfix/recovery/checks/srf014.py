@@ -1,6 +1,4 @@
-"""SRF014: an application's own rows carry ids that the registry has lost. They are rows of a store on disk, or records
-of a changelog topic that exists.
-"""
+"""SRF014: an application's own rows, on disk or in a changelog topic, carry ids that the registry has lost."""
 
 from __future__ import annotations
 
@@ -27,9 +25,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 
 
 def lost_in_store(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per role whose rows on disk carry ids that the registry does not know, except those that a restore
-    loads (SRF011). Keys count only if a registry serializer certainly wrote them: others may seem to carry ids.
-    """
+    """One finding per role whose rows on disk carry ids unknown to the registry, except a restore's (SRF011)."""
     if facts.source is None or facts.census is None or facts.rows is None:
         return
     for role in facts.roles.values():

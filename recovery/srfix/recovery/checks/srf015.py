@@ -1,6 +1,4 @@
-"""SRF015: the store's next put is refused, as its schema is not registered and cannot be. SRF012 has a repair's
-obstacles.
-"""
+"""SRF015: the store's next put is refused, as its schema is not registered and cannot be (a repair's: SRF012)."""
 
 from __future__ import annotations
 

@@ -33,9 +33,7 @@ CODE = "SRF016"
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per role under Kafka Streams 2.7 or later. srfix asks the registry, without writing, whether it would
-    accept the schema. SRF015 says if nothing can be registered, SRF004 what else an accepted schema does.
-    """
+    """One finding per role under Kafka Streams 2.7 or later; srfix asks the registry, without writing."""
     for role in facts.roles.values():
         if not role.state.versions or written_subject(facts, role, context) == role.subject:
             continue

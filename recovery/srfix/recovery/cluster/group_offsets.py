@@ -1,9 +1,6 @@
-"""Committed offsets, asked of many groups side by side.
-
-A question names one group (librdkafka), so many questions are cheap only if many are under way at once. If a question
-names no partition, most brokers answer with all offsets of the group. Some answer nothing (librdkafka's mock cluster);
-srfix remembers such a broker. If partitions are named, one question names only some of them, because librdkafka looks
-each partition of an answer up in the question's list, from its start.
+"""Committed offsets, asked of many groups side by side, because a question names one group (librdkafka). Some brokers
+answer nothing if no partition is named (librdkafka's mock cluster). A question names only some partitions, because
+librdkafka looks each partition of an answer up in the question's list, from its start.
 """
 
 from __future__ import annotations

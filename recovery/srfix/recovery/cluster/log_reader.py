@@ -90,9 +90,7 @@ def read_range(
 def read_places(
     client: ReadOnlyClient, consumer: Consumer, topic: str, places: Iterable[tuple[int, int]], *, timeout_s: float
 ) -> Iterator[tuple[tuple[int, int], RawRecord | None]]:
-    """The records at (partition, offset), in no order; None where the broker has none (any more). One of every
-    partition is asked for at a time. The consumer reports the ends of partitions, and does not reset offsets.
-    """
+    """The records at (partition, offset), in no order; None where the broker has none (any more)."""
     waiting: defaultdict[int, deque[int]] = defaultdict(deque)
     for partition, offset in dict.fromkeys(places):
         waiting[partition].append(offset)

@@ -1,9 +1,6 @@
-"""Applications that left internal subjects without topics: which are alive, which are gone, and which are unknown. And
-changelog topics that exist: whether the registry still knows the ids in them.
-
-A few records of each changelog, and the rows of the store on disk if a state directory was given, show which topics are
-worth a census. srfix makes a census of each topic with an id that the registry does not know. So no finding rests on a
-record that a later one has replaced.
+"""Applications that left internal subjects without topics: alive, gone or unknown. And changelog topics that exist:
+whether the registry still knows the ids in them. A few records and the rows on disk choose the topics for a census, so
+no finding rests on a record that a later one has replaced.
 """
 
 from __future__ import annotations

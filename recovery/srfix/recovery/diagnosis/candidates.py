@@ -255,9 +255,7 @@ def _refuse_unknown(
 
 
 def supplied_stores(survey: Survey) -> Iterator[SuspectStore]:
-    """Stores without a changelog topic that restore, or may restore, from a source topic: no window and session stores
-    (they have segments), and none that restores from nowhere by its checkpoint (logging disabled).
-    """
+    """Stores without a changelog topic that restore, or may restore, from a source topic: none with segments."""
     from srfix.recovery.state.directory import StoreKind
 
     topics = survey.topics()

@@ -4,9 +4,6 @@ subjects.
 
 Schema linking and exporters copy a subject into a context of its own name space. The registry URL of the application
 decides which copy the store's serde asks; srfix does not see this URL.
-
-A dead application leaves its subjects behind without a group by which a diagnosis could judge them. A person who knows
-more says so with `--ignore PATTERN`. srfix shows ignored findings with their severity, but they change no outcome.
 """
 
 from __future__ import annotations
@@ -76,9 +73,7 @@ def with_mirrors(findings: Iterable[Finding], survey: Survey) -> list[Finding]:
 
 
 def without_unused_contexts(findings: Iterable[Finding], survey: Survey) -> tuple[list[Finding], list[Skipped]]:
-    """The findings without ids that only another context with the store's subject knows: most likely the application
-    uses that one. The omission is reported, because the ids may really be lost.
-    """
+    """The findings without ids that only another context with the store's subject knows; the omission is reported."""
     findings_used, skipped = list[Finding](), list[Skipped]()
     for finding in findings:
         used = _context_that_knows(finding, survey) if finding.code in _OF_UNKNOWN_IDS else None
@@ -228,10 +223,8 @@ def acknowledge(
     *,
     command_line: CommandLine | None = None,
 ) -> Examination:
-    """The examination without what the patterns acknowledge (`Diagnosis.ignored`). They are like a shell's (`*`, `?`,
-    `[…]`), over whole subjects, case-sensitive. A finding is acknowledged by its subject, or by the phantom subject of
-    its store and role; an omission by each of its subjects that the registry has, soft-deleted ones too.
-    """
+    """The examination without what the patterns acknowledge, by its subject, or the phantom subject of its store and
+    role. They are like a shell's (`*`, `?`, `[…]`), over whole subjects, case-sensitive."""
     if not patterns:
         return examination
     ignored: list[Ignored] = []

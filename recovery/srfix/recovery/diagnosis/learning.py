@@ -245,11 +245,8 @@ def from_source_subject(
     facts: StoreFacts, context: CheckContext, among: Applications, survey: Survey
 ) -> Iterator[GenerationHint]:
     """A hint if the source's subject has the phantom subject's first schema: from Kafka Streams 2.7 on, a put registers
-    it there. It proves nothing if another may have registered it: an application that read the topic, or left the same
-    schema under a changelog's subject; or a producer, if ksqlDB writes the topic too, so it must not be the source's
-    first version. A key's schema alone proves nothing if values have one: tables with other columns have the same key.
-    Nor does one, if the phantom subject has a schema that the source's lacks: an older Streams wrote it.
-    """
+    it there. It proves nothing if another application, a producer (if ksqlDB writes the topic too) or an older Streams
+    may have registered it. A key's schema alone proves nothing: tables with other columns have the same key."""
     own_ids = {}
     for role in facts.roles.values():
         first = {version.schema_id for version in role.state.versions[:1]}

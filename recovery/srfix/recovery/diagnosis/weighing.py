@@ -1,7 +1,4 @@
-"""Gathers the evidence for and against each hypothesis, and gives the verdict on each changelog. `evidence` gathers it
-topic by topic, `hypotheses` says which one wins. This module combines the two, and compares the stores of one
-application.
-"""
+"""Combines `evidence` and `hypotheses` to a verdict on each changelog, and compares the stores of one application."""
 
 from __future__ import annotations
 
@@ -98,11 +95,8 @@ def _with_shared(every: Sequence[Hypothesis]) -> list[Hypothesis]:
 
 
 def settle_contests(verdicts: Sequence[Verdict], survey: Survey) -> tuple[Verdict, ...]:
-    """A topic is a source once per application (`InternalTopologyBuilder.validateTopicNotAlreadyRegistered`): if
-    several stores chose the same topic, the store that leads the others by the margin keeps it; if none leads, none
-    keeps it. For a topic that may be a global table's, the store must also lead those stores that are undecided about
-    it, and no join may hold the topic's records.
-    """
+    """A topic is a source once per application (`InternalTopologyBuilder.validateTopicNotAlreadyRegistered`): of
+    several stores, the one that leads the others by the margin keeps it; if none leads, none does."""
     proven = {
         (chosen.store.application, chosen.topic): chosen.store.name
         for verdict in verdicts

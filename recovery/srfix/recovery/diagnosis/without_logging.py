@@ -34,10 +34,7 @@ def shown_to_restore_nothing(survey: Survey, suspect: SuspectStore) -> str | Non
 
 
 def registers_elsewhere(facts: StoreFacts, survey: Survey, context: CheckContext) -> str | None:
-    """A clause that says why the topic is not reused; None if nothing shows it. If 2.7 or later reuses it, each put
-    registers the store's own schema under the source's subject (`ProcessorContextUtils.changelogFor`), and a refused
-    put ends the thread before it commits.
-    """
+    """A clause why the topic is not reused, else None: from 2.7 on each put would register there (`changelogFor`)."""
     role, source, store = facts.roles.get(Role.VALUE), facts.source_of(Role.VALUE), facts.store
     if role is None or source is None or facts.census is None or facts.is_global:
         return None
@@ -70,9 +67,7 @@ def _has_lost_versions(facts: StoreFacts, survey: Survey, subject: Subject) -> b
 
 def _has_committed(facts: StoreFacts, survey: Survey, context: CheckContext) -> str | None:
     """What shows that Kafka Streams 3.3 or later has put what it processed: its mark beside committed offsets, one of
-    which follows a record that is put under a schema. No tombstone, record without a key, or record that the reader
-    cannot read, as it looks versions up under the topic's subject, registers anything.
-    """
+    which follows a record that is put under a schema."""
     source = facts.source_of(Role.VALUE)
     if facts.census is None or source is None:
         return None
@@ -118,9 +113,7 @@ def _has_no_checkpoint_of_commits(facts: StoreFacts, own_ids: frozenset[SchemaId
 def _has_put_on_disk(
     facts: StoreFacts, survey: Survey, own_ids: frozenset[SchemaId], context: CheckContext
 ) -> str | None:
-    """What shows that 3.0 or later has put the rows on disk: RocksDB's options, only its own ids, and no row of an
-    earlier start. A version that the person gives may be that of a future upgrade.
-    """
+    """What shows that 3.0 or later has put the rows on disk: RocksDB's options, only its own ids, no earlier row."""
     is_newer = any(
         state.traces.has_rocksdb_6 for state in survey.supplied.state if state.application == facts.store.application
     )
@@ -134,9 +127,7 @@ def _has_put_on_disk(
 
 def starts_anew(survey: Survey, suspect: SuspectStore) -> bool:
     """True if a store's directories show that a start restores it whole, or nothing: no task has a checkpoint. All
-    versions but 2.6 keep one, unless exactly-once is on. A copy without files that begin with a dot shows nothing, nor
-    does a directory that a process holds: it may write a checkpoint when it closes.
-    """
+    versions but 2.6 keep one, unless exactly-once is on."""
     from srfix.recovery.state.directory import is_task_locked
 
     matches = tuple(survey.supplied.on_disk(suspect.application, suspect.name))

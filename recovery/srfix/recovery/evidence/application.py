@@ -63,9 +63,7 @@ class Applications:
         )
 
     def others_read(self, topic: Topic, name: str) -> bool:
-        """True if another application has committed offsets on a topic, or may have read it: not all groups are listed,
-        or may be asked, or one has committed nothing, as with only global tables.
-        """
+        """True if another application has committed offsets on a topic, or may have read it without."""
         other_groups = self._listed - {name}
         self._survey.ask_commits(sorted(other_groups))
         reading = [other for other in other_groups if not self._commits(other) or self.has_read(other, topic)]
@@ -84,9 +82,7 @@ class Applications:
         return any(piece.kind == rules.PLAIN_GROUP.kind for piece in self.evidence(name))
 
     def of_name(self, changelog: Topic, name: str) -> Iterator[Evidence]:
-        """A changelog's name for and against an application: a ksqlDB application's name ends where the query's id
-        ends; an internal topic that shares exactly the name with the changelog belongs to the same one.
-        """
+        """A changelog's name for and against an application: a ksqlDB query's id, an internal topic's same name."""
         query = ksqldb_query(changelog)
         if query is not None and query.application != name:
             yield rules.OTHER_QUERY.of_application(name, f"the name is that of ksqlDB's query {query.query_id}")

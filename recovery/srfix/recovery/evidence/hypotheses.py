@@ -1,7 +1,5 @@
-"""Hypotheses about a store's application and about the topic that it restores from, with the evidence for and against
-each. A hypothesis is (application, store, source topic). Each way to split the name of a changelog gives hypotheses,
-with each topic that some evidence points to, even a topic that is gone. A hypothesis wins only with a margin; else the
-store is undecided. The table of `evidence.rules` says what counts, and how much.
+"""Hypotheses (application, store, source topic) about a changelog, with the evidence for and against each. A hypothesis
+wins only with a margin; else the store is undecided. `evidence.rules` says what counts, and how much.
 """
 
 from __future__ import annotations
@@ -170,9 +168,7 @@ def choose(ranked: Sequence[Hypothesis], doubts: Iterable[Hypothesis]) -> Hypoth
 
 
 def _margin(best: Hypothesis, other: Hypothesis) -> int:
-    """Larger if the word that names the store may belong to the other application's longer name; and if no group reads
-    the best topic and the other cannot be compared, as it may have the same fields.
-    """
+    """Larger if the word that names the store may be another application's, or if no group reads the topic."""
     if other.topic != best.topic:
         is_read = any(piece.kind == rules.COMMITTED.kind and not piece.against for piece in best.pieces)
         return rules.MARGIN + (not is_read and any(map(rules.NOT_COMPARED.says, other.pieces)))

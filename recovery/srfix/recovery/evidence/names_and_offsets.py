@@ -94,9 +94,7 @@ def _automatic(store: SuspectStore, topic: Topic) -> Evidence:
 
 
 def read_topics(store: SuspectStore, survey: Survey) -> Counter[Topic]:
-    """The topics that the application's group reads, without its own internal ones, each with the number of its
-    partitions. Empty if this user may not ask; a global store is examined nevertheless.
-    """
+    """The topics that the group reads, but its own internal ones, with their partitions; empty if not allowed."""
     return survey.once(("read topics", store.application), lambda: _read_topics(store.application, survey))
 
 
@@ -109,9 +107,7 @@ def _read_topics(application: str, survey: Survey) -> Counter[Topic]:
 
 
 def by_offsets(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
-    """Yields a piece per topic that the group reads; against it for a global store, whose topic no group reads: a topic
-    is a source only once (`InternalTopologyBuilder.validateTopicNotAlreadyRegistered`).
-    """
+    """Yields a piece per topic that the group reads; against it for a global store, whose topic no group reads."""
     read = read_topics(store, survey)
     is_global = survey.supplied.is_global(store.application, store.name)
     others = "" if len(read) == 1 else f", and also on {counted(len(read) - 1, 'other topic')}"

@@ -70,10 +70,7 @@ def is_comparable(store: SuspectStore, survey: Survey) -> bool:
 
 
 def compare(store: SuspectStore, survey: Survey, topics: Iterable[Topic]) -> Iterator[Evidence]:
-    """Evidence from the subjects of these topics, by topic; none for topics without a comparable subject, nor for most
-    without a common field (see `against`). Older versions count too, for topics that the application reads and the
-    nearest others: the source may have had another schema when the store was made.
-    """
+    """Evidence from the topics' subjects, by topic. Older versions count, too: the source may have changed since."""
     internal = internal_of(store, survey)
     if internal is None:
         return
@@ -299,9 +296,7 @@ def _is_nobodys_own(topic: Topic) -> bool:
 
 
 def _is_unowned(topic: Topic, survey: Survey) -> bool:
-    """True for the name of an internal topic whose application does not exist: no such group, as far as srfix can ask;
-    or plain consumers; or one that commits here, as Kafka Streams never does on its own changelogs.
-    """
+    """True for the name of an internal topic whose application does not exist, or is a plain consumer."""
     groups = survey.once(("groups",), survey.cluster.groups)
     is_in_part = groups.problem is not None
     among = survey.once(("owners",), lambda: Applications(survey, groups.groups, (), is_listed_in_part=is_in_part))

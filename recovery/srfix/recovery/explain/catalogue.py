@@ -1,7 +1,4 @@
-"""The meaning of each finding code: the table behind `srfix explain`.
-
-The codes are stable.
-"""
+"""The meaning of each finding code: the table behind `srfix explain`. The codes are stable."""
 
 from __future__ import annotations
 

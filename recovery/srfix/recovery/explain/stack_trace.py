@@ -1,8 +1,5 @@
-"""Reads a pasted stack trace or log, and says what it is.
-
-It knows the words of the Confluent Java clients (5.0 and later), of ksqlDB, of confluent-kafka for Python and
-Go, of libserdes and of srfix itself; it decides from the message, the registry's error code and the name of
-the topic. It never quotes the text, because a pasted text may hold credentials.
+"""Reads a pasted stack trace or log, and says what it is, by the message, the registry's error code and the name of the
+topic. It never quotes the text, because a pasted text may hold credentials.
 """
 
 from __future__ import annotations

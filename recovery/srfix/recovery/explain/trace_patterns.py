@@ -8,8 +8,7 @@
 | Confluent Java 8.x | `… for id SchemaId{schemaType='AVRO', id=N, guid='null', messageIndexes=null}` |
 
 The text with `version` comes only from `AbstractKafkaAvroDeserializer.schemaVersion()`: this is a look-up by content
-under the subject, the one that fails in the incident. Protobuf and JSON Schema use the same words. `Symptom` lists what
-a trace can show, and `WORDS` has the texts about it.
+under the subject, the one that fails in the incident.
 """
 
 from __future__ import annotations
@@ -194,10 +193,8 @@ def role_near(text: str, anchor: Anchor) -> Role | None:
 
 
 def connect_task(text: str, anchor: Anchor, topic: Topic | None) -> str | None:
-    """A sentence that says what shows the failure of a Kafka Connect task; None if it is none. ksqlDB's server may run
-    connectors in its own process and log, so the nearer frames decide. Connect's converter alone proves nothing, as
-    ksqlDB reads with it too; but then the topic is internal, or there are frames of Kafka Streams.
-    """
+    """What shows the failure of a Kafka Connect task; None if it is none. ksqlDB's server may run connectors in its own
+    process and log, and reads with Connect's converter, too: the nearer frames decide."""
     task = _distance(_CONNECT_TASKS, text, anchor)
     streams = _distance(_STREAMS_FRAMES, text, anchor)
     if task is not None:

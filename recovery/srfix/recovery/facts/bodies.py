@@ -1,6 +1,5 @@
-"""Whether the rows that a restore loads can be decoded at all, with the writer schema of their id. The registry is
-asked only by id, so a body that does not fit is not confused with a schema that some subject lacks. Values without an
-id are counted by the census, and not looked at here.
+"""Whether the rows that a restore loads decode with the writer schema of their id. The registry is asked only by id, so
+a body that does not fit is not confused with a schema that some subject lacks.
 """
 
 from __future__ import annotations
@@ -72,9 +71,7 @@ def newest_bodies(
     context: str = DEFAULT_CONTEXT,
     deadline_s: float | None = None,
 ) -> Mapping[Role, Bodies]:
-    """Decodes the newest live record of each (id, partition) until the deadline: quick, and no proof for older ones.
-    `window` follows each key, `context` is the registry context of the ids.
-    """
+    """Decodes the newest live record of each (id, partition) until the deadline: quick, and no proof for older ones."""
     bodies = {}
     began = time.monotonic()
     for role in roles:
@@ -113,9 +110,7 @@ def whole_bodies(
     deadline_s: float | None = None,
     on_progress: Callable[[CensusProgress], None] | None = None,
 ) -> Mapping[Role, Bodies]:
-    """Decodes every record that a restore loads, in one more read; the latest of each key counts, as in the census.
-    Keys of `raw_key_ids` are not decoded. Everything else is as in `newest_bodies`.
-    """
+    """Decodes every record that a restore loads, in one more read; the latest of each key counts, as in the census."""
     bodies = {role: _RoleTally() for role in roles}
     if not bodies:
         return {}
@@ -169,9 +164,7 @@ class _Wrong:
 
 
 class _Judge:
-    """Decodes one record's key or value: what is wrong with it, or None; nothing if other code judges it, or if srfix did
-    not try (`left_out` says why).
-    """
+    """Decodes one record's key or value: what is wrong, or None; nothing if srfix did not try (`left_out` says why)."""
 
     def __init__(
         self,

@@ -108,9 +108,7 @@ def parse_key(key: bytes | None) -> str | None:
 
 
 def known_transactional_ids(cluster: Cluster, partitions: int | None) -> frozenset[str] | str | None:
-    """All ids in this number of partitions of the topic of transactions; a clause that says why they are not known; None
-    if there is no such topic, because nobody ever wrote in a transaction.
-    """
+    """All ids in the topic of transactions, or why they are not known; None if nobody ever wrote in a transaction."""
     if partitions is None:
         return None
     try:

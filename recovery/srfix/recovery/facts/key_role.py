@@ -265,16 +265,11 @@ def asymmetry(
     topic_ids: Iterable[SchemaId], phantom: SubjectState, source_ids: Iterable[SchemaId]
 ) -> KeyAsymmetry | None:
     """Compares the id that the reader writes, by the phantom key subject, with the ids of the keys that a restore
-    loads; None if they do not differ, or if nothing shows the reader's id.
-
-    The reader's schema is the latest version of the phantom key subject that is the application's own: the topic's keys
-    do not carry its id, and neither the source's key subject (soft-deleted versions too) nor a record has it, because a
-    repair registers such ids. A live own version wins over a soft-deleted one. If there is no own version, a subject
-    without any of the topic's ids was never repaired: its latest version is the reader's, even if the source has it too
-    (an older schema of the producer's). If the subject holds a single id, and the topic's keys carry it beside others,
-    this id is the reader's, because a repair would have registered all of them. If the subject holds more ids, srfix
-    only knows that the reader writes one of them.
-    """
+    loads; None if they do not differ, or if nothing shows the reader's id. The reader's schema is the latest version of
+    the subject that is the application's own (live before soft-deleted): neither the topic's keys, nor the source's key
+    subject, nor a record has its id, because a repair registers such ids. Without one, a subject without any of the
+    topic's ids was never repaired: its latest version is the reader's. So is a single id that the topic's keys carry
+    beside others, because a repair would have registered all of them."""
     carried = tuple(sorted(set(topic_ids)))
     if not carried or not phantom.versions:
         return None

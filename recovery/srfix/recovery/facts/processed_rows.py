@@ -105,9 +105,7 @@ def _as_texts(row: bytes, record: bytes) -> bool | None:
 
 
 def _says_the_same(row: object, record: object, explained: FilledIn | None, *, may_be_table: bool) -> bool | None:
-    """True if a row holds only values of the record, perhaps in another letter case. For a table's serde another type
-    counts as the same, and extra fields are allowed that `explained` has, beside common ones.
-    """
+    """True if a row holds only values of the record, in any letter case; a table's serde may add `explained` fields."""
     if isinstance(row, Mapping) and isinstance(record, Mapping):
         names = {str(name): value for name, value in row.items()}
         record_fields = {str(name): value for name, value in record.items()}

@@ -1,6 +1,5 @@
 """The reader of a store and its version of Kafka Streams, as far as the person said; a check's questions to the
-registry; and what is known of one application around a repair: its reader, its versions, and whether it runs. That is
-gathered when a plan is made, and kept in the plan, so that the advice after the repair fits this application.
+registry; and what a plan keeps of an application for the advice after its repair.
 """
 
 from __future__ import annotations

@@ -145,10 +145,8 @@ def foreseen_refusal(
 def foreseen_refusals(
     registry: ReadableRegistry, role: RoleFacts, registrations: Iterable[Membership], *, must_know: bool = False
 ) -> tuple[RegistrationRefusal, ...]:
-    """The registrations under the phantom subject that would be refused now: by the mode (the subject's own, else the
-    global one), or by the compatibility check, against the latest version, or all for a transitive level. If srfix may
-    not ask, it predicts nothing; if it `must_know`, it raises.
-    """
+    """The registrations under the phantom subject that its mode or the compatibility check would refuse now. If srfix
+    may not ask, it predicts nothing; if it `must_know`, it raises."""
     wanted = tuple(registration for registration in registrations if registration.schema is not None)
     if not wanted:
         return ()

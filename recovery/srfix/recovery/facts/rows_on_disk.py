@@ -1,6 +1,4 @@
-"""The rows of one store in the given state directories, of all its tasks together. `StoreRows.is_whole` says whether
-the whole store is on disk; if not, the reasons are given task by task.
-"""
+"""The rows of one store in the given state directories, and (`StoreRows.is_whole`) whether all of it is on disk."""
 
 from __future__ import annotations
 

@@ -241,9 +241,7 @@ class StoreFacts:
         return KeyAsymmetry(topic_ids=tuple(carried), reader_id=max(written)) if written else difference
 
     def _key_ids_put(self) -> frozenset[SchemaId]:
-        """The ids in keys on disk that no record carries, if the topic has lost no key: a serde put them there. From
-        2.7 on nothing else shows them, as the key serde registers under the source's own subject.
-        """
+        """The ids in keys on disk that no record carries, if the topic has lost no key: a serde put them there."""
         if self.rows is None or self.census is None or self.census.is_partial:
             return frozenset()
         is_kept = self.source_configs is not None and self.source_configs.is_compacted is True
@@ -314,10 +312,8 @@ def latest_own(own: Iterable[VersionState]) -> VersionState | None:
 def is_first_of_its_own(
     phantom: SubjectState, source: SubjectState, carried: Collection[SchemaId], schema_id: SchemaId
 ) -> bool:
-    """True if a schema that both subjects hold is the first version of the phantom subject, and no copy of the
-    source's. A serde that writes the writer's schemas back would have copied the schemas of the records. The order
-    alone does not show copies, because records with a later schema may come before records with an earlier one.
-    """
+    """True if a schema of both subjects is the phantom subject's first version, and no copy of the source's: a serde
+    that writes the writer's schemas back would have copied the schemas of the records."""
     if not phantom.versions or phantom.versions[0].schema_id != schema_id:
         return False
     numbers: dict[SchemaId, int] = {}

@@ -38,10 +38,8 @@ class TableSource:
 
 
 def table_sources(topology: Topology) -> tuple[TableSource, ...]:
-    """The stores that may restore from a source topic, by store and topic. Conclusive: a global store, and the store of
-    a processor `KTABLE-SOURCE-…` directly behind a source of one topic. Behind a processor that a person named: strong
-    if the source is called `<processor>-source`, as by `table(topic, Consumed.as(name))`; weak if a person named both,
-    as in `addReadOnlyStateStore`.
+    """The stores that may restore from a source topic. Conclusive: a global store, and `KTABLE-SOURCE-…` directly
+    behind a source of one topic. Strong: a source called `<processor>-source`, as by `table(topic, Consumed.as(name))`.
     """
     sources = {
         (table.store, table.topic): table
@@ -62,10 +60,8 @@ class OwnProcessor:
 
 
 def own_processor(topology: Topology, store: str) -> OwnProcessor | None:
-    """The user's own processor over a global store, which a person has named; None if there is none, or if it looks
-    like a table's. `globalTable` calls its processor `KTABLE-SOURCE-…`, or with `Consumed.as(name)` by that name, after
-    a source `<name>-source`. The `addGlobalStore` of `StreamsBuilder` names its processor in the same ways (seen on
-    2.6.3, 2.7.0, 3.9.2 and 4.3.1), and only its rows show the difference.
+    """The user's own processor over a global store; None if there is none, or if it looks like a table's: the
+    `addGlobalStore` of `StreamsBuilder` names its processor like `globalTable` (seen on 2.6.3, 2.7.0, 3.9.2 and 4.3.1).
     """
     for part in topology.subtopologies:
         for node in part.nodes:

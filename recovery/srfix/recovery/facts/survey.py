@@ -1,6 +1,4 @@
-"""The cluster and the registry as one diagnosis sees them: asked once, read-only, and remembered until the diagnosis
-ends.
-"""
+"""The cluster and the registry as one diagnosis sees them: asked once, read-only, and remembered until its end."""
 
 from __future__ import annotations
 

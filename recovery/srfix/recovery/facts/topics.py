@@ -192,9 +192,7 @@ class TopicQuestion:
         return FixedSubject(key=named, value=named)
 
     def subject_of(self, role: Role) -> Subject:
-        """The one subject of keys or values, by the topic's name, or as a person named it. For keys `--subject
-        users-value` means `users-key`: a copied topic's two subjects are renamed alike. Another form is for values.
-        """
+        """The one subject of keys or values; `--subject users-value` means `users-key` for keys."""
         if self.subject is None:
             return subject_for(self.topic, role)
         if len(self.roles) == 1:

@@ -1,6 +1,4 @@
-"""The stores of printed topologies, and the names that a foreign-key join's serdes are handed; which subjects will be
-created.
-"""
+"""The stores and the foreign-key joins' names of printed topologies, and which subjects will be created."""
 
 from __future__ import annotations
 

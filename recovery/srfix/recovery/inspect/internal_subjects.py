@@ -1,8 +1,6 @@
-"""The internal-looking subjects of a registry, classified from full listings alone.
-
-Nothing is asked subject by subject, so ten thousand subjects cost a handful of requests. An application is known from
-the listed groups, from the person, or from ksqlDB's names. An orphan is a subject that SRF009 reports without a
-person's word: a missing group alone is not enough, because a stopped application's offsets expire.
+"""The internal-looking subjects of a registry, classified from full listings alone: ten thousand subjects cost a
+handful of requests. An orphan is a subject that SRF009 reports without a person's word: a missing group alone is not
+enough, because a stopped application's offsets expire.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""The subjects and versions of a registry that hold a schema, and whether a subject would accept it. srfix only asks;
-it registers nothing.
-"""
+"""The subjects and versions of a registry that hold a schema, and whether a subject would accept it. Asks only."""
 
 from __future__ import annotations
 
@@ -87,9 +85,7 @@ _MOST_ASKED = 200
 
 
 def standing_of(registry: ReadableRegistry, schema: Schema) -> Standing:
-    """Every version with this content, soft-deleted ones too. The listing's texts are compared as JSON, because
-    registries change a text's blanks (Karapace the order of keys); then a look-up by content decides.
-    """
+    """Every version with this content. Compared as JSON, as registries change blanks or order; a look-up decides."""
     wanted = _canonical(schema.text)
     try:
         same = {
@@ -118,9 +114,7 @@ def standing_of(registry: ReadableRegistry, schema: Schema) -> Standing:
 
 
 def acceptance_of(registry: ReadableRegistry, subject: str, schema: Schema) -> SubjectAcceptance:
-    """Whether a subject would accept a schema, by its mode and, beside a live version, the registry's compatibility
-    check. It always accepts content that it holds live (without a new version).
-    """
+    """Whether a subject would accept a schema, by its mode and the compatibility check; always what it holds live."""
     version = held_version(registry, subject, schema)
     if version is not None and version.version not in version_numbers(registry, subject):
         version = None

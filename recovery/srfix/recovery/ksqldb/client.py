@@ -1,7 +1,5 @@
-"""Asks a ksqlDB server about its queries. Read-only: it knows three statements, and none of them changes anything.
-
-TERMINATE and DROP would delete the state, the subjects and the group of a query, and the next query would make a new
-phantom; this client cannot send them.
+"""Asks a ksqlDB server about its queries, with three read-only statements. TERMINATE and DROP would delete a query's
+state, subjects and group, and the next query would make a new phantom; this client cannot send them.
 """
 
 from __future__ import annotations

@@ -81,9 +81,7 @@ class Journal:
 def open_journal(
     path: Path, clock: Callable[[], str], replayed: Callable[[Path, bytes], StateT], *, create: bool = True
 ) -> Iterator[tuple[Journal, StateT | None]]:
-    """Opens or creates a journal, locks it, and reads its events by `replayed`. Nothing is cut or written before it is
-    recognised. A file with only the beginning of a first line (a crash cut it off; nothing was begun) is renamed.
-    """
+    """Opens or creates a journal, locks it, reads its events by `replayed`; one with a cut-off line 1 is renamed."""
     stream, is_ours = _open_locked(path, create=create)
     aside = None
     try:
@@ -302,10 +300,7 @@ _BEGINNING: Final = (
 
 
 def chained_documents(path: Path, content: bytes) -> Iterator[tuple[int, dict[str, Json]]]:
-    """The lines of a journal (each with its line end in `content`) with their numbers, from 1 on. Each line comes after
-    the check that it is tied to the line before. The first line comes before any check, so that a file of another kind
-    is reported first. A line that is no JSON object comes as an empty one; so does a first line that is no JSON.
-    """
+    """The numbered lines of a journal, each after its tie to the line before is checked (the first one before that)."""
     is_chained, previous = False, b""
     for number, ended in enumerate(content.split(b"\n")[:-1], start=1):
         line = ended.removesuffix(b"\r")

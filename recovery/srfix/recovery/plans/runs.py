@@ -42,9 +42,7 @@ RunEvent = AlreadyApplied | JournalSetAside | LeftForLater
 
 
 class CarryingOut(ABC, Generic[PlanT, StateT, StepT, EventT]):
-    """A run that carries out a plan, or a part of it. Before the first write, the journal exists, is locked and carries
-    the plan, and srfix has compared all that the plan expects.
-    """
+    """A run of a plan, or of a part: before the first write, the journal exists, is locked and carries the plan."""
 
     journals: JournalFiles[PlanT, StateT]
     what: str

@@ -75,24 +75,10 @@ def apply_plan(
     clock: Callable[[], str] = now,
 ) -> Iterator[Event]:
     """Carries out the plan step by step, and yields each step when it is done. Before the first write, the journal
-    exists, is locked and carries the plan, and srfix has compared everything that the plan expects. After a kill at any
-    instant, the same call continues: the step in flight may be in its before or its after state, everything else must
-    be as expected.
-
-    If somebody has permanently deleted registrations of a finished plan, they are made again. The same journal
-    continues, so that one rollback undoes all of it.
-
-    :param only: carry out only the steps of these finding codes and applications; empty for all steps. The journal is
-        that of the whole plan: further runs continue it, and one rollback undoes all that was done. Only the subjects
-        of these steps are compared with the plan.
-    :param clock: returns the time in ISO 8601, for the journal.
-    :raises UsageError: if the plan repairs nothing of that code or application.
-    :raises PlanError: if the world has changed since the plan, or if the journal belongs to another plan or is in use;
-        nothing was written then.
-    :raises AppliedInPartError: if it stopped after a write.
-    :raises RegistryError: if the registry did not answer before the first write, or refused that write; nothing was
-        written then.
-    """
+    exists, is locked and carries the plan, and srfix has compared everything that the plan expects (with `only`, on the
+    subjects of these steps). After a kill at any instant, the same call continues: the step in flight may be in its
+    before or its after state, everything else must be as expected. Registrations of a finished plan that somebody has
+    permanently deleted are made again. All runs continue one journal, so that one rollback undoes all."""
     registry = usable(registry)
     registry.forget_unknown_ids()
     yield from _Repair(plan, part_of(plan, only), registry).events(journal_path, clock)
@@ -272,9 +258,7 @@ def note_done(
 
 
 def undo_wrong_id(action: Action, before: SubjectState, after: SubjectState, registry: Registry) -> bool:
-    """Takes back a registration that got another id than the plan says; True if there was one. Its version is found by
-    content, because others may register theirs; an earlier, killed attempt may have soft-deleted it.
-    """
+    """Takes back a registration that got another id than the plan says; True if there was one, found by its content."""
     if not isinstance(action, Register) or action.any_id:
         return False
     added = {(v.version, v.schema_id): v for v in added_versions(before, after) if v.schema_id != action.schema_id}

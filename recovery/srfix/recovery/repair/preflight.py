@@ -1,8 +1,7 @@
-"""Checks before the first write whether a plan can be carried out, without changing anything. No registry can be asked
-whether a user may write. `denied_permissions` sends each kind of write once in a form that every registry refuses for
-its content (an unknown compatibility level or mode, a schema that is no schema, a version that cannot exist), but only
-after it has checked the user: 401 and 403 mean no, any other refusal means yes. The requests look like writes in a
-registry's log, so srfix sends them only if a person asks for this check.
+"""Checks before the first write whether a plan can be carried out, without changing anything. `denied_permissions`
+sends each kind of write once in a form that every registry refuses for its content, but only after it has checked the
+user: 401 and 403 mean no, any other refusal means yes. The requests look like writes in a registry's log, so srfix
+sends them only if a person asks for this check.
 """
 
 from __future__ import annotations

@@ -52,12 +52,7 @@ _OURS: Final = "IMPORT"
 
 
 def roll_back(journal_path: Path, registry: GivenRegistry, *, clock: Callable[[], str] = now) -> Iterator[Event]:
-    """Undoes the steps that the journal records, last step first, and yields each. After a kill, call it again.
-
-    :raises PlanError: if there is no journal, it cannot be read, or it is in use; nothing was written then.
-    :raises RolledBackInPartError: if it stopped after it had begun.
-    :raises RegistryError: if the registry does not answer before the rollback begins.
-    """
+    """Undoes the steps that the journal records, last step first, and yields each. After a kill, call it again."""
     registry = usable(registry)
     registry.forget_unknown_ids()
     yield from _RepairRollback(registry).events(journal_path, clock)
@@ -121,11 +116,7 @@ class _RepairRollback(RollingBack[Plan, RepairState, Action, Undone]):
 
 
 def _refuse_elsewhere(state: RepairState, registry: Registry) -> None:
-    """:raises PlanError: if this looks like another registry than the plan's: it has another URL, and none of the
-    versions that the repair registered. Then "already gone" would say nothing of the repair. A version that this
-    rollback had begun to delete may be gone because of the rollback itself; in that case a known holder of its id
-    identifies the registry.
-    """
+    """Refuses a registry with another URL than the plan's and none of the versions that the repair registered."""
     if registry.url == state.plan.registry:
         return
     deleted = [
@@ -270,9 +261,7 @@ def _undelete(action: DeleteVersion, before: SubjectState, registry: Registry) -
 
 
 def _put_back_what_went_along(before: SubjectState, now: SubjectState, registry: Registry) -> str:
-    """Resets the configuration that goes with a subject's last version; returns a text for the message. Observed on
-    Confluent 7.9.9: a hard delete that leaves no version removes the subject's own configuration and mode.
-    """
+    """Resets what goes with a subject's last version: a hard delete removes config and mode (Confluent 7.9.9)."""
     if now.versions:
         return ""
     note = ""

@@ -1,6 +1,5 @@
-"""What a stopped repair has left open, which srfix watch closes without a person by the plan's own later steps, and effects
-that a journal does not record. Lines do not show that the end of a journal is missing, so srfix asks the registry about
-every step; an effect may also come from another run of the plan, or from somebody else.
+"""What a stopped repair has left open, and effects that a journal does not record. Lines do not show that the end of a
+journal is missing, so srfix asks the registry about every step.
 """
 
 from __future__ import annotations
@@ -192,13 +191,9 @@ def _last_seen(action: Register, state: RepairState) -> SubjectState:
 def why_theirs(
     action: Register, left: VersionState, version_now: VersionState, now: SubjectState, state: RepairState
 ) -> str | None:
-    """Why srfix does not treat a version with the repair's number and id as the repair's own, in words; None if it does.
-
-    After a hard delete of a subject's highest version its number is given out again (observed on Confluent 7.9.9), and
-    the same content gets the same id. So a version that somebody registers then looks like the repair's. Three things
-    show the difference: the time at which the registry wrote it (8.0 and later); else that the repair left its version
-    soft-deleted and this one is live; else that versions above it are gone.
-    """
+    """Why a version with the repair's number and id is not the repair's, in words; None if it is. A hard delete frees
+    the highest number, and the same content gets the same id (Confluent 7.9.9). The time at which the registry wrote it
+    (8.0 and later), its being live, or versions above it that are gone show the difference."""
     version = f"version {version_now.version} of {action.subject}"
     if action.step in state.undoing and version_now.deleted:
         return None  # an earlier run of this rollback was ended between its soft and its hard delete

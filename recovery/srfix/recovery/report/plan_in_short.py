@@ -73,9 +73,7 @@ def _likeness(action: Action) -> tuple[str, bool]:
 
 
 def _versions(actions: Sequence[Action], before: SubjectState | None) -> Mapping[int, int]:
-    """For each id, the number of the version that its registration makes: the next after the highest one, soft-deleted
-    ones too (`KafkaSchemaRegistry.register`).
-    """
+    """For each id, the number of the version that its registration makes (`KafkaSchemaRegistry.register`)."""
     if before is None:
         return {}
     highest = max((version.version for version in before.versions), default=0)

@@ -48,9 +48,7 @@ class CheckpointEntry:
     """As written; see `OffsetMeaning`. None for -4 (`OFFSET_UNKNOWN`): restored, but nothing flushed yet."""
 
     def restore_start(self, meaning: OffsetMeaning) -> int | None:
-        """The offset at which the next restore begins, inclusive; None for the log's start. If the meaning is not
-        known, the lower of the two: then a census counts one record too many, never too few.
-        """
+        """The offset at which the next restore begins, inclusive; None for the log's start; in doubt the lower one."""
         if self.offset is None:
             return None
         return self.offset + 1 if meaning is OffsetMeaning.LAST_RECORD else self.offset
@@ -193,9 +191,7 @@ class StoreOffsets:
 
     @property
     def restores_from_nowhere(self) -> bool:
-        """True if it was closed with a position, because rows were put, but without a topic that it restores from. One
-        commit writes both (seen on 4.3.1, without logging).
-        """
+        """True if it was closed with a position, but without a topic that it restores from (seen on 4.3.1)."""
         return not (self.is_open or self.entries) and bool(self.position)
 
 

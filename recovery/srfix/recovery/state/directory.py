@@ -137,12 +137,8 @@ _FLOCK: Final = struct.Struct("hhqqi4x")
 
 
 def is_locked(path: Path) -> bool | None:
-    """True if another process holds a lock on the file (Java's `FileChannel.lock`, a POSIX record lock).
-
-    srfix asks with F_GETLK, because to take the lock, even for an instant, could stop an application that starts at
-    that moment. False if there is no such file; None if srfix cannot see it: on another system than Linux, or if it may
-    not read the file.
-    """
+    """True if another process holds a POSIX lock on the file (`FileChannel.lock`); None if srfix cannot see it. Asked
+    with F_GETLK: to take the lock, even for an instant, could stop an application that starts at that moment."""
     if sys.platform != "linux":
         return None
     import fcntl
@@ -193,13 +189,8 @@ class StoreOnDisk:
 
 
 def stores_on_disk(application: ApplicationState) -> tuple[StoreOnDisk, ...]:
-    """All stores of an application, by prefix and name; the tasks of a sub-topology together.
-
-    A store's own offsets show its topic, or elimination does: `.checkpoint` names topics from which some store of the
-    task restores, but no store. So stores with a changelog of their own are taken out, together with these changelogs;
-    if one store and one topic are left, they belong together. A store of Streams 4.3 and later names its topic itself.
-    In-memory stores leave neither a store nor a topic.
-    """
+    """All stores of an application, by prefix and name; the tasks of a sub-topology together. `.checkpoint` names
+    topics, but no store: if, without changelogs, one store and one topic are left, they belong together."""
     groups: dict[tuple[str, int | None], list[Task]] = defaultdict(list)
     for task in application.tasks:
         groups[application.prefix(task), task.subtopology].append(task)

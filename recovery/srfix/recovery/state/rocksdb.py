@@ -284,9 +284,7 @@ def opened(database: Path) -> Iterator[OpenedDatabase]:
 
 @contextmanager
 def salvaged(database: Path) -> Iterator[OpenedDatabase]:
-    """The undamaged part of a damaged database, open for reading: RocksDB's own repair, in the view, drops the bad
-    tables. Their rows are missing; and a row that they overwrote or deleted appears in its older state.
-    """
+    """The undamaged part of a damaged database, by RocksDB's repair in the view; old states of rows may reappear."""
     with _viewing(database, needs_current=False) as view:
         from rocksdict import Options, Rdict
 

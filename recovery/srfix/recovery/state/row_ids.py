@@ -1,8 +1,5 @@
-"""The schema ids in the rows of a store: rows are read one by one through a view, and only counts are kept.
-
-Stores of every kind are read (`state.reading`), in all their segments. In a versioned store each version of a key is a row, in
-a list store each entry of a list. A subscription of a foreign-key join has two keys, which its pseudo-topics' serdes wrote, and
-no value of a serde.
+"""The schema ids in the rows of a store; only counts are kept. In a versioned store each version of a key is a row, in
+a list store each entry of a list; a subscription of a foreign-key join has two keys, and no value of a serde.
 """
 
 from __future__ import annotations

@@ -134,10 +134,7 @@ class Answer:
 
 @lru_cache(maxsize=2)
 def part_runner(pickled: bytes) -> Callable[[Batches], Batches]:
-    """The function that does the parts with the given numbers, for a pickled `Shipment` (`one_task_each`). There is one
-    for each job and process, so that the registry is asked only once for an id. If the registry or the cluster does not
-    answer, it raises, and Spark runs the task again; every other error is an answer.
-    """
+    """The function that does these parts; if registry or cluster is down it raises, and Spark runs the task again."""
     shipment: Shipment = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
 
     def run(batches: Batches) -> Batches:

@@ -119,10 +119,7 @@ def newest_options(database: Path) -> RocksDBOptions | None:
 
 
 def options_that_hurt(options: RocksDBOptions) -> tuple[str, ...]:
-    """Sentences about options that are known to be expensive; none for Streams' own settings. Streams sets no
-    compression, universal compaction, three memtables of 16 MiB, a WAL that is never written, and a LOG with only
-    errors (2.6.3 to 4.3.1); a RocksDBConfigSetter may change all of this.
-    """
+    """Sentences about options that are known to be expensive; none for Streams' own settings (2.6.3 to 4.3.1)."""
     sentences: list[str] = []
     for family, of in sorted(options.families.items()):
         where = f"Column family {family}: "

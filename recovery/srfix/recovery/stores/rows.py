@@ -307,11 +307,8 @@ def rows_of_key(store: StateStore, key: bytes) -> Iterator[StateRow]:
 
 
 class Retention:
-    """Finds the rows of windows and sessions that are beyond the retention. They stay until their whole segment is
-    dropped, but Kafka Streams from 3.5 on hides them: rows that are older than the newest window of the store by the
-    retention or more (`AbstractRocksDBSegmentedBytesStore.getActualFrom`). srfix assumes that the newest window in the
-    store is the newest that the store has seen.
-    """
+    """Finds rows beyond the retention: from 3.5 on Kafka Streams hides them before their segment is dropped
+    (`AbstractRocksDBSegmentedBytesStore.getActualFrom`). The store's newest window counts as the newest seen."""
 
     def __init__(self, retention_ms: int) -> None:
         self._retention_ms = retention_ms

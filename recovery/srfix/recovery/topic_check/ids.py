@@ -1,6 +1,5 @@
-"""The ids in a topic's keys or values, and whether its reader can read them: the subject that it asks, and the
-registry's answer. Keys and values may name their schema by GUID, in the payload or in a header: a census only counts
-GUIDs, so they are read in a second pass over the partitions that have any, and the registry is asked for their ids.
+"""The ids in a topic's keys or values, and whether its reader can read them. A census only counts GUIDs, so they are
+read in a second pass over the partitions that have any.
 """
 
 from __future__ import annotations
@@ -144,7 +143,6 @@ def _folded(before: RoleCensus, counted: Mapping[UUID, IdCount], ids: Mapping[UU
 
 
 def _merged(counts: Iterable[IdCount]) -> Iterator[IdCount]:
-    """One count for each id, ascending."""
     by_id: dict[SchemaId, IdCount] = {}
     for count in counts:
         other = by_id.get(count.schema_id)

@@ -28,9 +28,7 @@ _SCHEMA: Final = "srfix.topic-journal/1"
 
 @dataclass(slots=True, kw_only=True)
 class TopicState(JournalState[TopicStep, None, int]):
-    """The events of a topic plan's journal; after a step, the end of its partition (0 for a topic's creation). Progress
-    within a partition is not recorded: a run that continues reads the present state from the topic itself.
-    """
+    """The events of a topic plan's journal; the progress within a partition is read from the topic itself."""
 
     plan: TopicPlan
     kept: Path | None = None

@@ -1,6 +1,5 @@
-"""What both kinds of topic plans need of a cluster: `Look` reads partitions, groups and logs, `Hand` writes. The
-meaning of a compacted topic is the newest record of each key, and a restore loads the same. Keys and fingerprints are
-held in memory, one partition at a time; values are not, so they are read again when they are needed.
+"""What both kinds of topic plans need of a cluster: `Look` reads partitions, groups and logs, `Hand` writes. Keys and
+fingerprints of one partition are in memory; values are not, so they are read again when they are needed.
 """
 
 from __future__ import annotations

@@ -204,13 +204,8 @@ class _Key:
 
 class KeyWatch:
     """The planned keys of one partition, each with the owner of its newest record, and with another's record that was
-    overtaken.
-
-    Read in the order of offsets, a key's records are the planned one, our tombstones, and those of others. `apply` puts
-    a tombstone after the planned record, a rollback puts the planned record after the tombstone. Somebody else may
-    write a record after srfix has looked at the key and before srfix writes: then srfix's record has overtaken theirs,
-    and srfix writes theirs again. `mark` is the value of srfix's header, `writes` what this run writes.
-    """
+    overtaken: somebody may write after srfix has looked at the key and before srfix writes; then srfix writes theirs
+    again. `mark` is the value of srfix's header, `writes` what this run writes."""
 
     def __init__(self, records: Iterable[RawRecord], mark: bytes, *, writes: Whose) -> None:
         self._keys = {

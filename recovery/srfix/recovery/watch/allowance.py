@@ -1,10 +1,5 @@
 """The writes that a signed-off plan allows to a watch: for which pairs of source and phantom subject, and by which
-kinds of steps.
-
-A person who signed a plan off has agreed that the schemas of a source subject are registered under a phantom subject,
-and how: live or soft-deleted at once, with or without a relaxed level during the registration. A new id of the same
-source subject for the same phantom subject is more of the same. Anything else is only reported. `attend` finds the
-schemas that the phantom subject of one pair lacks now, and whether the plan allows to register them.
+kinds of steps. A new id of the same pair is more of the same; anything else is only reported.
 """
 
 from __future__ import annotations
@@ -139,10 +134,8 @@ def attend(
     undone: Collection[SchemaId],
     clock: Callable[[], str],
 ) -> Iterator[Allowed | Withheld | Deferred]:
-    """Finds the schemas that the phantom subject lacks, and plans their registration, or says why not. Reads only,
-    through a fresh survey. As in a plan, it covers the ids that records carry, by the last full look or since, and
-    every undeleted version of the source's subject; but not ids whose registration a person has rolled back.
-    """
+    """Finds the schemas that the phantom subject lacks, and plans their registration, or says why not. Reads only. Ids
+    whose registration a person has rolled back are left out."""
     want = _want(facts, pair, survey, carried)
     missing = {membership.schema_id: membership for membership in want.missing}
     taken_back = sorted(missing.keys() & set(undone))
@@ -207,9 +200,7 @@ def _want(facts: StoreFacts, pair: AllowedPair, survey: Survey, carried: Collect
 
 
 def _obstacle(pair: AllowedPair, state: SubjectState) -> tuple[type[Withheld | Deferred], str] | None:
-    """Why srfix must not write to the subject in its present state; None if it may. A level that another instance has
-    relaxed is not its own: srfix would leave new versions live, and "put back" the relaxed level.
-    """
+    """Why srfix must not write to the subject now, or None; a level that another instance relaxed is not its own."""
     if is_relaxed(pair, state.config):
         return Deferred, (
             f"its compatibility is {RELAXED} now, and was not when the plan was signed off, so another repair is "

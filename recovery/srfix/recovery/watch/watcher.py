@@ -1,7 +1,5 @@
-"""The loop: a full look, then short looks for news, and the writes that follow. A short look asks little: the listings
-of subjects, topics and groups, the versions of each source's subject, the ends of each source topic; it reads only new
-records. A full look is a whole diagnosis. It comes at the start, from time to time, when the listings have changed so
-that there may be new candidates, and when a source topic carries an id for which nothing was registered.
+"""The loop: a full look, which is a whole diagnosis, then short looks at listings and new records, and the writes. A
+full look comes at the start, from time to time, and for new candidates or ids that nothing was registered for.
 """
 
 from __future__ import annotations

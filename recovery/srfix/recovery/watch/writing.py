@@ -1,8 +1,6 @@
-"""Carries out the allowed writes, one subject at a time, each with a journal of its own, and continues after a kill. A
-journal is the same as that of `srfix apply`, and `srfix rollback` undoes it. The journal at a subject's path is of its
-latest registration; earlier ones are beside it, numbered. Every instance that has set a level resets it: at the plan's
-end, when a plan stops, or when the instance is started again. So the last write of the configuration is always a reset,
-with any number of instances. If an instance was killed, another one resets the level after a few looks.
+"""Carries out the allowed writes, one subject at a time, each with a journal like that of `srfix apply`, and continues
+after a kill. Every instance that has set a level resets it, for a killed instance another one: so the last write of the
+configuration is always a reset, with any number of instances.
 """
 
 from __future__ import annotations
@@ -102,11 +100,8 @@ class Writer:
         yield from self.carry_out(plan, subject, registry, was_resumed=True)
 
     def take_over(self, pair: AllowedPair, registry: Registry) -> tuple[str, ...]:
-        """Finishes a registration that another instance began under a subject and left, by the signed-off plan: its
-        versions are soft-deleted, if the plan leaves none live, and the configuration is reset. After a kill at any
-        instant, the next call continues. If the other instance is alive after all, it finds its steps done, or is
-        refused, stops and looks again. Returns the writes, in words, in order.
-        """
+        """Finishes a registration that another instance began under a subject and left. If that instance is alive after
+        all, it finds its steps done, or is refused, stops and looks again. Returns the writes, in words, in order."""
         with self.undisturbed():
             state = read_subject_state(registry, pair.subject)
             if not is_relaxed(pair, state.config):

@@ -188,9 +188,7 @@ class AfterNormalizing(Enum):
 
 
 def after_normalizing(schema: Schema) -> AfterNormalizing:
-    """What `normalize=true` does to a schema. In doubt, srfix assumes that an Avro text changes, and is LOST if its
-    docs or numbers may change, because look-ups compare these (`AvroSchemaUtils.toNormalizedString`).
-    """
+    """What `normalize=true` does to a schema; LOST if its docs or numbers may change (`toNormalizedString`)."""
     if schema.schema_type not in ("AVRO", "JSON"):
         return AfterNormalizing.LOST
     try:

@@ -42,10 +42,7 @@ class Deletion:
 def deletions(
     examination: Examination, survey: Survey, also: Collection[str], engine: CensusEngine | None
 ) -> Iterator[Deletion | Omission]:
-    """The soft deletions that `also` asks for: live versions of subjects whose application is proved to be gone, if
-    another subject has a live version of the id, or if no record of any topic carries the id (without an engine, no
-    topic may be counted).
-    """
+    """The soft deletions that `also` asks for: of gone applications, if the id is live elsewhere or in no record."""
     proved = [f for f in examination.diagnosis.findings if f.code == LITTER and f.repairable]
     if LITTER not in also or not proved:
         return

@@ -1,6 +1,5 @@
-"""Whether the registry accepts the next schema of a subject's owner if versions of others stay live there, and whether
-soft-deleted versions are of use. A version of the application's own that the source has, too, counts as a repair's: the
-safe side, because srfix then leaves nothing live that could be in its way.
+"""Whether the registry accepts the next schema of a subject's owner beside others' live versions, and whether
+soft-deleted versions are of use. An own version that the source has, too, counts as a repair's: the safe side.
 """
 
 from __future__ import annotations
@@ -57,10 +56,7 @@ def outlook(own: Sequence[OwnVersion], live: Sequence[tuple[SchemaId, Schema]], 
 
 
 def leaves_room(own: Sequence[OwnVersion], registered: Schema, level: str) -> bool:
-    """True if a schema may stay live: no possible next schema of the owner is incompatible with it. All of the owner's
-    versions are checked, because one may be a repair's whose records are gone; without any, nobody knows its first one.
-    FORWARD and FULL also check additions of a future schema, which nobody knows either.
-    """
+    """True if a schema may stay live: no possible next schema of the owner is incompatible with any of its versions."""
     if level == "NONE":
         return True
     if level not in ("BACKWARD", "BACKWARD_TRANSITIVE") or not own:
@@ -156,12 +152,9 @@ _MOST_PROBED: Final = 5
 
 
 def not_found_once_deleted(survey: Survey, state: SubjectState) -> str | None:
-    """Why the failing reader would not find a soft-deleted version; None if nothing shows that.
-
-    Redpanda ignores `deleted=true` in look-ups before the patches of its pull request 18391 (23.2, 23.3 and 24.1, May 2024).
-    srfix tests this with a soft-deleted version of the subject, or else with a version of a completely soft-deleted
-    subject. If there is neither, srfix assumes that a Redpanda registry has this fault.
-    """
+    """Why the failing reader would not find a soft-deleted version; None if nothing shows that. Redpanda ignores
+    `deleted=true` in look-ups before its pull request 18391 (23.2, 23.3 and 24.1, May 2024); if there is no
+    soft-deleted version to test with, srfix assumes that a Redpanda registry has this fault."""
     deleted = next((version for version in state.versions if version.deleted), None)
     if deleted is not None:
         schema = survey.registry.version(state.subject, deleted.version, deleted=True).schema

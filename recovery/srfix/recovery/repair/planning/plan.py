@@ -53,25 +53,10 @@ def make_plan(
     engine: CensusEngine | None = None,
 ) -> Plan:
     """Plans the repair of every finding of the examination that a registration can repair, except notes. Writes
-    nothing. The plan covers more than the ids that are missing now, because the committed offset moves on: every id
-    still in the log of the source topic and every undeleted version of the source subject, unless `width` says
-    otherwise.
-
-    :param exact_ids: True to register with exact ids, through the subject's mode IMPORT, if plain text would get
-        another id; only if that loses nothing.
-    :param also: codes of `ON_REQUEST` whose repair is planned, too.
-    :param context: what the person said of the reader and its Kafka Streams. It matters with `Width.ALL_VERSIONS`,
-        because without a census no finding shows whether anything must be repaired.
-    :param clock: returns the time in ISO 8601, for the plan's creation time.
-    :param version_limit: the registry's limit of versions, soft-deleted ones too; if it is given, the registry's
-        versions are counted.
-    :param engine: the engine that counts topics, if a deletion needs proof that no record uses an id; None if nothing
-        may be counted.
-    :raises PlanError: if schemas are missing, but the registry would accept none of them (READONLY, for example), or if
-        the plan would exceed `version_limit`.
-    :raises EndpointNotSupportedError: if `version_limit` is given and the registry does not list its versions.
-    :raises RegistryError: if the registry does not answer.
-    """
+    nothing. Unless `width` says otherwise, the plan covers every id still in the log of the source topic and every
+    undeleted version of the source subject, because the committed offset moves on. `exact_ids` registers through IMPORT
+    where plain text would get another id; `also` are codes of `ON_REQUEST`; `version_limit` counts soft-deleted
+    versions, too; `engine` counts topics for deletions (None: nothing may be counted)."""
     wants = wanted(examination, survey, width, also, context or CheckContext(registry=survey.registry))
     decided = tuple(decide(wants, survey, keep=keep, exact_ids=exact_ids))
     needed = by_what_they_unblock(
@@ -291,10 +276,7 @@ _STOPPED: Final = frozenset({"Empty", "Dead"})
 
 
 def by_what_they_unblock(repairs: Sequence[SubjectRepair], examination: Examination) -> tuple[SubjectRepair, ...]:
-    """The repairs by application: the worst finding first, then those that are down, then by repaired rows, then by
-    name. An application works again only when all of its stores are readable, so an interrupted or a partial repair
-    (`srfix apply --only`) completes as many applications as it can.
-    """
+    """The repairs by application, the worst first: an interrupted or partial repair completes as many as it can."""
     findings_by_role: dict[tuple[str, str, Role], list[Finding]] = {}
     for finding in examination.diagnosis.findings:
         findings_by_role.setdefault((finding.application, finding.store, finding.role), []).append(finding)

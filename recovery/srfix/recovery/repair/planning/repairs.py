@@ -162,9 +162,7 @@ def _decide(
 
 
 def _as_sent(membership: Membership, foreseen: ForeseenId | None) -> Membership:
-    """The schema, with the text from a look-up under its holder. Apicurio answers a compacted text to an id, and the
-    sent text to a look-up, and gives every text an id of its own (seen on 3.3.3).
-    """
+    """The schema, with the text of a look-up under its holder: Apicurio answers an id with another one (3.3.3)."""
     holder = foreseen.holder if foreseen is not None and foreseen.schema_id == membership.schema_id else None
     if membership.schema is None or holder is None or holder.schema_id != membership.schema_id:
         return membership

@@ -1,6 +1,4 @@
-"""A verification of every live row, on Spark, both as the failing reader and as a dual-subject reader reads it. The
-executors need srfix, whose registry client asks from there.
-"""
+"""A verification of every live row, on Spark, as both readers read it. The executors need srfix and the registry."""
 
 from __future__ import annotations
 

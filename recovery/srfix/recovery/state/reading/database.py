@@ -53,10 +53,8 @@ class _Reached:
 def read_batches(
     path: Path, form: StoreFormat, where: Where, note: Note, *, size: int, salvages: bool, is_in_use: bool | None
 ) -> Iterator[RowBatch]:
-    """The rows of a database, by stored key, at most `size` stored rows together. Damage is noted: a row of another
-    form is passed over, other damage ends the reading, unless the rows that RocksDB's repair saves after it are read
-    too (`salvaged`). While a process writes the database, a table that the database does not name yet is no damage.
-    """
+    """The rows of a database, by stored key, at most `size` stored rows together. Damage is noted. While a process
+    writes the database, a table that the database does not name yet is no damage."""
     reached = _Reached()
     try:
         with opened(path) as database:

@@ -107,10 +107,7 @@ def segments(
     store: StoreDirectory, *, from_ms: int | None = None, to_ms: int | None = None
 ) -> Iterator[tuple[Path, int | None]]:
     """The databases in which Kafka Streams looks for rows between two times, both inclusive, each with a time after its
-    last one. A segment begins at a multiple of the segments' interval, which is not stored. So it ends at the latest
-    where the next existing segment begins (`AbstractSegments.segmentId`). The time is the start of windows and the end
-    of sessions.
-    """
+    last one: the next segment's begin, as the interval is not stored (`AbstractSegments.segmentId`)."""
     paths = databases(store)
     starts = [segment_start(path, store.name) for path in paths]
     for path, start, following in zip(paths, starts, [*starts, None][1:], strict=True):

@@ -1,8 +1,4 @@
-"""A task's part of a store: its rows in order, look-ups, ranges, windows, sessions and versions. Nothing is written.
-
-Damage does not end the reading: it is noted beside the rows (`StateStore.damage`), every readable row before it is
-given, and reading continues with the next database, or with the next row if only one row has another form.
-"""
+"""A task's part of a store, read only: rows, look-ups, ranges, windows, sessions. Damage is noted (`damage`)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Rewrites an application's state directory: for another version of Kafka Streams, another kind of store, or another
-schema. Every store of every task is read row by row, and written for the given version; nothing is written to the
-original. A store without RocksDB (the user's own kind) is copied unchanged.
+"""Rewrites an application's state directory row by row: for another version of Kafka Streams, another kind of store, or
+another schema. The original stays; a store without RocksDB is copied unchanged.
 """
 
 from __future__ import annotations
