@@ -1,5 +1,4 @@
-"""srfix's subclasses of click's classes: a shell's completion, help in groups, and groups that import a command only
-when it is needed."""
+"""Subclasses of click's classes: a shell's completion, help in groups, groups that import a command when needed."""
 
 from __future__ import annotations
 
@@ -46,8 +45,7 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 
 
 class _BashComplete(BashComplete):
-    """Like click's class, but it gets the whole line, because bash splits words at each `=` and `:`, as in
-    `--output=json` and in URLs."""
+    """Like click's class, but it gets the whole line, because bash splits words at each `=` and `:`, as in URLs."""
 
     source_template: ClassVar[str] = _BASH
 

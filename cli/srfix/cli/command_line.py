@@ -1,5 +1,4 @@
-"""The groups `srfix` and `srfix state`: runs a command, and turns its result or its error into one of the documented
-exit codes."""
+"""The groups `srfix` and `srfix state`: runs a command, and turns its end into one of the documented exit codes."""
 
 from __future__ import annotations
 

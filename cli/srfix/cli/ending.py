@@ -70,9 +70,7 @@ class Ending:
 
 @contextmanager
 def tidying_up(target: Path) -> Iterator[None]:
-    """Within the block SIGTERM does the same as an interrupt: `staged` removes its files, and the exit code is 130. It
-    then says what is left of the directory: nothing, all, or files that it could not remove. A second signal ends the
-    process at once. It does nothing if SIGTERM is ignored, or in a thread."""
+    """Within the block SIGTERM acts as an interrupt, then says what is left; a second signal ends the process."""
     interrupted = signal.getsignal(signal.SIGINT)
     before = signal.getsignal(signal.SIGTERM)
     is_taken = threading.current_thread() is threading.main_thread() and before is not signal.SIG_IGN

@@ -96,7 +96,6 @@ class OnSpark:
         self._timeout_s = timeout_s
 
     def count(self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None) -> Census:
-        """See `CensusEngine.count`."""
         from srfix.recovery.census.spark import SparkCensus
 
         engine = SparkCensus(self._spark.session(), self._kafka, timeout_s=self._timeout_s)
@@ -118,7 +117,6 @@ class OnSpark:
         window: WindowKind | None = None,
         deadline_s: float | None = None,
     ) -> Iterator[Event]:
-        """See `EveryRow.events`."""
         from srfix.recovery.repair.verify.on_spark import EveryRowOnSpark
 
         self._spark.say(f"Reading every live row of {census.topic} on Spark.")
@@ -134,7 +132,6 @@ class WatchedParts:
         self._started = SessionOfCommand(choice, stack, has_jars=False)
 
     def run(self, work: Work[Part, Result], parts: Sequence[Part], *, doing: str) -> list[Result]:
-        """See `PartsEngine.run`."""
         from srfix.recovery.stores.parts import PartsOnSpark
 
         if not parts:
@@ -150,8 +147,7 @@ def tell_notes(notes: Iterable[str]) -> None:
 
 @contextmanager
 def _interrupts_kept() -> Iterator[None]:
-    """Restores SIGINT's handler when Spark has started: PySpark's own cancels jobs first. The command stops the session
-    and its jobs when it ends, and a job in the background still ignores the signal."""
+    """Restores SIGINT's handler after Spark has started: PySpark's own would cancel the jobs first."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield

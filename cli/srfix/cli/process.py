@@ -46,8 +46,7 @@ class Interrupts:
         self._is_over = True
 
     def caused(self, error: BaseException) -> bool:
-        """True if an error is an interrupt, or comes from or after one: interrupted compiled code raises a SystemError,
-        or says that an answer is missing."""
+        """True if an error is an interrupt or follows one: interrupted compiled code raises a SystemError."""
         return self._came > 0 or _comes_from_an_interrupt(error, set())
 
     def _arrived(self, _signal: int, _frame: FrameType | None) -> None:
@@ -73,9 +72,7 @@ def _comes_from_an_interrupt(error: BaseException | None, seen_ids: set[int]) ->
 
 
 def take_over_streams() -> None:
-    """Makes sure that each of the three file descriptors is open. If one were closed, the next opened file would get
-    its number, and then srfix's messages. If a write to standard error fails, the text is lost, and srfix does not
-    fail. A character that a terminal cannot show is shown as its escape."""
+    """Opens closed file descriptors: the next opened file would get such a number, and then srfix's messages."""
     for number, flags in _WHEN_CLOSED.items():
         try:
             os.fstat(number)

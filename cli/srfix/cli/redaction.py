@@ -77,8 +77,7 @@ class Redactor:
             self._secrets.add(password)
 
     def note_text(self, text: str) -> None:
-        """Remembers the possible secrets in a `key=value` text: the value of a key that sounds like a secret, the
-        options of a JAAS entry, private keys, and all pieces of a text that srfix cannot parse."""
+        """Remembers what may be secret in a `key=value` text, and all pieces of a text that srfix cannot parse."""
         text = _PUBLIC.sub("", text)
         in_jaas = _jaas_secrets(text)
         if in_jaas is not None:
@@ -184,7 +183,6 @@ def _jaas_secrets(text: str) -> set[str] | None:
 
 
 def _values(secret: str) -> tuple[str, ...]:
-    """The values of a secret; a reference itself is not secret."""
     if secret.startswith("env:"):
         return (os.environ.get(secret.removeprefix("env:"), ""),)
     if secret.startswith("file:"):

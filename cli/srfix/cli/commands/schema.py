@@ -1,5 +1,4 @@
-"""`srfix schema`: prints the internal schema of columns, the subjects that hold it, and whether a subject would accept
-it."""
+"""`srfix schema`: prints the internal schema of columns, its subjects, and whether a subject would accept it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""`srfix watch`: repeats the diagnosis, registers what a signed-off plan allows, and reports to Prometheus and the
-log."""
+"""`srfix watch`: repeats the diagnosis, registers what a signed-off plan allows, reports to Prometheus and the log."""
 
 from __future__ import annotations
 

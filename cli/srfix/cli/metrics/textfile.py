@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def metrics_written(path: Path | None) -> Iterator[Callable[[Diagnosis], None]]:
-    """Writes the whole file (temporary file beside it, rename) when the block ends, also if it fails. The block passes
-    its diagnosis to the yielded function. If it could not look, `srfix_up` is 0 and there are no findings."""
+    """Renames the whole file into place when the block ends, also if it fails; without a diagnosis `srfix_up` is 0."""
     if path is None:
         yield lambda _diagnosis: None
         return

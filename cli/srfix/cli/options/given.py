@@ -23,9 +23,7 @@ _USERS: Final = frozenset({"--ksqldb-user"})
 
 
 def given_options() -> CommandLine:
-    """The options on the command line of the running command, without secrets; a reference (`env:NAME`) is not a
-    secret. A page for others (HTML, Markdown) names the cluster and the registry in its commands even if they came from
-    the environment, because its readers have another environment."""
+    """The options on the command line, without secrets; for others (HTML, Markdown) also the cluster and registry."""
     ctx = click.get_current_context()
     option_names = frozenset[str]().union(*KNOWN_OPTIONS.values())
     here = {ParameterSource.COMMANDLINE}

@@ -155,7 +155,6 @@ class Bars:
     title: str
 
     def as_table(self) -> Table:
-        """The numbers as a table, without bars."""
         rows = tuple((name, *(f"{number:,}" for number in numbers)) for name, numbers in self.rows)
         return Table(self.columns, rows, title=self.title)
 

@@ -20,8 +20,7 @@ _MANY: Final = 100
 
 
 def render(report: Report, stream: TextIO) -> None:
-    """Writes the document, indented, in the order of its keys, in pure ASCII, so that it survives every pipe. Short
-    values, lists of numbers, and lists of very many names stand on one line."""
+    """Writes the document, indented, in the order of its keys, in pure ASCII, so that it survives every pipe."""
     stream.write(printable_json("".join(_pieces(dict(report.document), ""))) + "\n")
 
 

@@ -27,9 +27,7 @@ _NARROW: Final = 60
 
 
 def write_report(report: Report, output: OutputFormat, stream: TextIO | None = None) -> None:
-    """Writes to `stream`, or to standard output. Only the format's own module is imported. Returns when the report is
-    written, so that a summary on standard error comes after it. If a page went to a terminal, a line says how to open
-    it in a browser."""
+    """Writes to `stream`, or to standard output, and returns when it is written: a summary on stderr comes after it."""
     renderer = cast(Renderer, import_module(f"srfix.cli.output.{output.value}"))
     stream = sys.stdout if stream is None else stream
     renderer.render(report, stream)
@@ -48,8 +46,7 @@ def say_error(text: str) -> None:
 
 
 def say(text: str = "", *, err: bool = False, as_it_is: bool = False) -> None:
-    """Prints a line for a person: printable, of bounded length. On standard error at a terminal it is folded between
-    words, with commands on lines of their own; a trace is shown `as_it_is`."""
+    """Prints a line for a person, printable and of bounded length; a trace is shown `as_it_is`, not folded."""
     if err and not as_it_is and sys.stderr.isatty() and any(len(line) > _NARROW for line in text.split("\n")):
         write_report(Report(document={}, blocks=(Paragraph(text),)), OutputFormat.TABLE, sys.stderr)
     else:
@@ -90,9 +87,7 @@ def show_json(text: str) -> None:
 def conclude(
     report: Report, output: OutputFormat, *, quiet: bool, code: ExitCode, lines: Iterable[str] = ()
 ) -> ExitCode:
-    """Writes the report of a command that has `--quiet`, says the lines on standard error, and gives the exit code.
-    With --quiet it prints nothing if nothing is wrong, except JSON, which a program always gets. The last line is the
-    result; it also stands first if the report has no verdict."""
+    """Writes the report, says the lines, gives the exit code; --quiet prints JSON only, unless something is wrong."""
     lines = [*lines]
     if report.headline is None and lines:
         tone = Tone.PLAIN if code is ExitCode.OK else TONES.get(code, Tone.BAD)
@@ -113,8 +108,7 @@ def conclude(
 def confirm(
     command: str, blocks: Iterable[Block], question: str, *, otherwise: str = "Read the plan, then pass --yes."
 ) -> bool:
-    """Shows the planned writes, and asks on standard error. Returns False without a yes. `otherwise` is a sentence: what
-    to do if nobody can answer."""
+    """Shows the planned writes and asks; False without a yes. `otherwise` says what to do if nobody can answer."""
     if not sys.stdin.isatty():
         raise UsageError(f"{command} asks before it writes, but there is no terminal to answer at. {otherwise}")
     write_report(Report(document={}, blocks=tuple(blocks)), OutputFormat.TABLE, sys.stderr)

@@ -1,11 +1,7 @@
-"""A report for a person at a terminal, or for a pipe. In a pipe nothing is folded or coloured, and each row of a table
-is one line.
+"""A report for a person at a terminal, or for a pipe: in that nothing is folded or coloured, and a row is one line.
 
 At a terminal the colour of a line says what it means (`Tone`), and each code of a finding is a link to its page. NO_COLOR and
 TERM=dumb turn that off.
-
-Text is folded between words, never within one, and commands run as they are printed. A name that is longer than a line
-stands unbroken on a line of its own, which the terminal folds, so that the name can be copied.
 """
 
 from __future__ import annotations
@@ -156,8 +152,7 @@ def _print_fields(console: Console, pairs: tuple[tuple[str, str], ...], *, inden
 
 
 def _pieces(console: Console, text: str) -> Iterator[tuple[str, bool]]:
-    """The pieces of a text. A command that the terminal would fold gets a line of its own, so that it can be copied,
-    and so does one with a line break, because an indent would change it."""
+    """The pieces of a text; a command that would be folded, or has a line break, gets a line of its own."""
     text = bounded(text)
     pieces = list(in_pieces(text))
     is_short = len(text) <= console.width and not any(is_command and "\n" in piece for piece, is_command in pieces)
@@ -219,8 +214,7 @@ _WORD: Final = re.compile(r"\s*\S+\s*")
 
 
 def folded(console: Console, text: str, *, first: str = "", rest: str | None = None) -> Iterator[str]:
-    """The text in lines, the first behind `first`, the others behind `rest` (blanks as wide as `first`). A word that
-    does not fit after these stands at the beginning of a line."""
+    """The text in lines, the first behind `first`, the others behind `rest` (blanks as wide as `first`)."""
     rest = " " * cell_len(first) if rest is None else rest
     for line in text.split("\n"):
         shown, has_words = first, False
@@ -244,8 +238,7 @@ def fits(console: Console, text: str, *, indent: int = 0) -> bool:
 
 
 def folded_command(command: str, width: int, *, indent: int = 2) -> list[str]:
-    """A command in lines of at most `width`, with the shell's continuation character at their ends. An option and its
-    value stay on one line. A command that cannot be folded (a name has a line break) stays as it is."""
+    """A command in lines of at most `width`, continued as in a shell; unchanged if a name has a line break."""
     blanks = " " * indent
     if "\n" in command or indent + cell_len(command) <= width:
         return [blanks + command]

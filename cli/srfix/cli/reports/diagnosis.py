@@ -31,8 +31,7 @@ _FEW_TOPICS: Final = 2
 def diagnosis_in_detail(
     diagnosis: Diagnosis, command_line: CommandLine, *, facts: Sequence[StoreFacts] = ()
 ) -> Iterator[blocks.Block]:
-    """All findings with their place and reasons, the notes, what was not looked at, and what to do. The facts behind the
-    diagnosis are for a format that shows pictures."""
+    """All findings with their place and reasons, the notes, what was not looked at, and what to do."""
     if not diagnosis.findings:
         yield blocks.Paragraph(words.nothing_found(diagnosis))
     elif len(diagnosis.findings) > 1:
@@ -176,8 +175,7 @@ _MOST_REASONS: Final = 10
 
 
 def foreseen(session: ClusterSession, examination: Examination) -> InShort:
-    """The short diagnosis, with the number of writes of its repair. Reads only. The writes are not counted if no repair
-    can be planned (`srfix plan` says why), or if a plan would ask for very many ids."""
+    """The short diagnosis, with the number of its repair's writes, unless none can be planned. Reads only."""
     also = words.repair_on_request(examination.diagnosis)
     ids = sum(len(finding.schema_ids) for finding in examination.diagnosis.findings if finding.repairable)
     if also is None or ids > _MOST_IDS:

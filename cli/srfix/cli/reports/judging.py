@@ -1,5 +1,4 @@
-"""The end of a command that reports findings: which findings make it fail, which are known, and the lines about
-them."""
+"""The end of a command that reports findings: which make it fail, which are known, and the lines about them."""
 
 from __future__ import annotations
 
@@ -73,9 +72,7 @@ def judge(
     is_asked: Callable[[FindingIdentity], bool],
     is_partial: bool,
 ) -> Judged:
-    """Compares the findings with the baseline, writes a baseline if the user wants one, and decides the exit code.
-    `beside` are findings that never make the command fail, `untold` those that srfix cannot decide: 2 instead of 1. See
-    `compare` for `is_asked`. `is_partial` says that something was not looked at that could hide a finding."""
+    """Compares the findings with the baseline and decides the exit code; `beside` never makes the command fail."""
     failing, open_ = worst(findings), worst(untold)
     bad_enough = {key: severity for key, severity in failing.items() if severity.is_at_least(gate.fail_on)}
     compared, lines, document = Compared(), list[str](), dict[str, Json]()
@@ -140,7 +137,6 @@ def of_store(finding: Finding | Foretold) -> tuple[FindingIdentity, Severity]:
 
 
 def of_topic(finding: TopicFinding) -> tuple[FindingIdentity, Severity]:
-    """The same for a finding of a topic."""
     finding_key = FindingIdentity(code=finding.code, topic=finding.topic, subject=finding.subject, role=finding.role)
     return finding_key, finding.severity
 

@@ -1,8 +1,4 @@
-"""What `apply` and `rollback` share: the plan's cluster and registry, a line for each step, the end of a run, the next
-commands, and the documents.
-
-They are not in `session`, because that module loads the Kafka client, which `srfix apply` does not need.
-"""
+"""What `apply` and `rollback` share, apart from `session`: that loads the Kafka client, which apply does not need."""
 
 from __future__ import annotations
 
@@ -50,8 +46,7 @@ class Running:
 
 @contextmanager
 def running(journal_path: Path, *, says: str | None = None) -> Iterator[Running]:
-    """A run of apply or rollback. An error within it is shown as `main` shows it, but does not end the command. `says`
-    is what the journal says about an interrupted run, for the message that says how to go on."""
+    """A run of apply or rollback; an error within it is shown as `main` shows it, but does not end the command."""
     run = Running()
     try:
         yield run
@@ -88,8 +83,7 @@ _LINES: Final = 20
 
 
 class StepsOnTheWay:
-    """The progress of `apply` and `rollback`: even if the run is killed, the output shows at which subject it was. For
-    a plan with very many steps it shows only twenty lines; the journal has all steps."""
+    """The progress of `apply` and `rollback`, so that a killed run shows where it was; long plans show 20 lines."""
 
     def __init__(self, plan: Plan) -> None:
         self._subject = next(iter(plan.expects)) if len(plan.expects) == 1 else None

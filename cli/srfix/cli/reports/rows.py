@@ -108,7 +108,6 @@ def span(start_ms: int | None, end_ms: int | None) -> str:
 
 
 def time_of(time_ms: int | None) -> str:
-    """A time in ISO 8601; a dash for none."""
     from srfix.recovery.facts.decoding import iso_time
 
     return "-" if time_ms is None else iso_time(time_ms) or str(time_ms)

@@ -145,7 +145,6 @@ def document(event: events.Event, *, at: str) -> WatchLine:
 
 
 def _other_fields(event: events.Event) -> dict[str, object]:
-    """The fields that are not attributes of an event."""
     match event:
         case events.LookEnded(diagnosis=Diagnosis() as diagnosis):
             findings = sorted(diagnosis.findings, key=finding_order)

@@ -1,5 +1,4 @@
-"""`srfix state rebuild` and `srfix state migrate`: build a store from the topic that it restores from; write a new copy
-of a directory."""
+"""`srfix state rebuild` and `migrate`: build a store from its source topic; write a new copy of a directory."""
 
 from __future__ import annotations
 

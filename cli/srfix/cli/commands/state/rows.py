@@ -84,7 +84,6 @@ def get(
 
 
 def _json_of(key: str) -> Json:
-    """The key as a JSON value; None if it is not JSON."""
     try:
         return cast("Json", json.loads(key))
     except (ValueError, RecursionError):

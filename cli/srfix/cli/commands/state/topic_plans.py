@@ -1,5 +1,4 @@
-"""`srfix state seed-changelog` and `plan-expiry`: make plans that write to a topic. The commands write the plan, and
-records beside it."""
+"""`srfix state seed-changelog` and `plan-expiry`: write plans that write to a topic, and records beside the plan."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""Writes a report as one self-contained page of HTML.
-
-Two safeguards keep foreign values from becoming markup: each value is made printable (`finalize`), then Jinja escapes
-it (autoescape). If a value still slips through, the page's policy forbids scripts, requests, and all styles except the
-page's own.
+"""Writes a report as one self-contained page of HTML. Foreign values are made printable (`finalize`), then escaped by
+Jinja; if one still slips through, the page's policy forbids scripts, requests, and all styles except the page's own.
 """
 
 from __future__ import annotations
@@ -35,9 +32,7 @@ _DOCUMENT: Final = re.compile(r"srfix\.([a-z-]+)/\d+")
 
 
 def render(report: Report, stream: TextIO) -> None:
-    """Writes the verdict, then warnings and commands, then the blocks. The page names its time, its subject and srfix's
-    version. It is pure ASCII, so that it survives every pipe and mail. The style sheet must be ASCII, too, because it
-    cannot have references."""
+    """Verdict, warnings and commands, then the blocks; pure ASCII (the style sheet too), for every pipe and mail."""
     css = _css()
     digest = base64.b64encode(hashlib.sha256(css.encode("utf-8")).digest()).decode("ascii")
     verdict = report.headline or Verdict(text=_kind(report.document), tone=Tone.PLAIN)
@@ -154,8 +149,7 @@ class Part:
 
 
 def arranged(report: Report) -> tuple[list[Block], list[Part]]:
-    """The commands and warnings, which stand next to the verdict, and the rest in parts. Without a verdict the commands
-    stay where they are, because they may belong to the text before them."""
+    """The commands and warnings, which stand next to the verdict (if there is one), and the rest in parts."""
     if report.verdict is None:
         return [], _parts(report.rest)
     to_run, rest = _apart(report.rest)
