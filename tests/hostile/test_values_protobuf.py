@@ -209,9 +209,6 @@ class TestKeysThatAreNoTexts:
         else:
             assert judge(done, codes=(0,)).lines == [{"M": {text: 7}}]
 
-    @pytest.mark.xfail(
-        strict=True, reason="json_values.py, _json_of: a key that is a number ends in a traceback (exit code 70)"
-    )
     def test_without_columns_they_are_printed(self, type_: str) -> None:
         key, text = KEYS[type_]
         body = FIRST + part(1, key + number(2, 7))

@@ -13,6 +13,7 @@
 | local timestamp | `{"$local-timestamp": "2020-06-16T03:00:00.123"}` |
 | UUID | `{"$uuid": "…"}` |
 | record, map | an object; if one of its own names begins with `$`, `{"$object": {…}}` stands around it |
+| a Protobuf map's key that is a number or boolean | its text |
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ def _json_of(value: Value) -> Json:
         case list():
             return [_json_of(item) for item in value]
         case dict():
-            fields = {name: _json_of(item) for name, item in value.items()}
+            fields = {name if isinstance(name, str) else json.dumps(name): _json_of(item) for name, item in value.items()}
             return {_OBJECT: fields} if any(name.startswith(_MARK) for name in fields) else fields
         case _:
             assert_never(value)
