@@ -111,7 +111,9 @@ def _json_of(value: Value) -> Json:
         case list():
             return [_json_of(item) for item in value]
         case dict():
-            fields = {name if isinstance(name, str) else json.dumps(name): _json_of(item) for name, item in value.items()}
+            fields = {
+                name if isinstance(name, str) else json.dumps(name): _json_of(item) for name, item in value.items()
+            }
             return {_OBJECT: fields} if any(name.startswith(_MARK) for name in fields) else fields
         case _:
             assert_never(value)

@@ -19,6 +19,9 @@ from srfix.serde.formats.protobuf import descriptors, nosr
 from srfix.serde.specs import NullableRepresentation, ReadSpec, WriteSpec
 from tests.serde.formats.protobuf.runtime import IMPORTS, P2, P3, message_class
 
+_MAPS = (
+    f"{P3} message M {{ map<sint64, M> i = 1; map<bool, int32> b = 2; repeated M l = 3; map<string, int32> s = 4; }}"
+)
 _PREFIX = b"\0\0\0\0\x07"
 _UTC = datetime.UTC
 
@@ -306,6 +309,29 @@ class TestEncoderUnder:
         schema = f"{P3} message M {{ int32 a = 1; N n = 2; repeated E e = 3; {parts} }}"
         with pytest.raises(EncodeError):
             protobuf.encoder(schema, WriteSpec())(row, _PREFIX)
+
+    @pytest.mark.parametrize(
+        ("texts", "keys"),
+        [
+            ({"i": {"-7": {}}, "b": {"true": 1}}, {"i": {-7: {}}, "b": {True: 1}}),
+            ({"i": {7: {"b": {"false": 0}}}}, {"i": {7: {"b": {False: 0}}}}),
+            ({"l": [{"i": {"0": {}}}], "s": {"7": 1}}, {"l": [{"i": {0: {}}}], "s": {"7": 1}}),
+        ],
+    )
+    def test_keys_of_maps_may_be_texts_as_in_json(self, texts: object, keys: object) -> None:
+        encode = protobuf.encoder(_MAPS, WriteSpec())
+        assert encode(texts, b"") == encode(keys, b"") != b"\0"
+
+    @pytest.mark.parametrize("row", [{"i": {"true": {}}}, {"i": {"07": {}}}, {"i": {" 7": {}}}, {"b": {"1": 1}}, [], 1])
+    def test_texts_that_are_no_keys_are_refused(self, row: object) -> None:
+        with pytest.raises(EncodeError):
+            protobuf.encoder(_MAPS, WriteSpec())(row, b"")
+
+    @pytest.mark.parametrize("name", ["\ud800", "\ud800i", "i\0"])
+    def test_a_name_that_is_not_utf_8_is_refused(self, name: str) -> None:
+        for schema in (_MAPS, f"{P3} message M {{ int32 i = 1; }}"):
+            with pytest.raises(EncodeError, match="does not fit its Protobuf schema"):
+                protobuf.encoder(schema, WriteSpec())({name: 1}, b"")
 
     def test_references_are_told_by_their_names(self) -> None:
         from srfix.serde.schemas.references import ReferenceText

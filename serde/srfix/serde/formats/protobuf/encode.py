@@ -27,7 +27,7 @@ from srfix.serde.formats.protobuf.decode import is_held
 from srfix.serde.formats.protobuf.descriptors import class_of, message_of
 from srfix.serde.formats.protobuf.indexes import written_indexes
 from srfix.serde.formats.protobuf.logical import decimal_writer, time_writer
-from srfix.serde.formats.protobuf.plain import kept_check
+from srfix.serde.formats.protobuf.plain import field_named, kept_check, with_typed_keys
 from srfix.serde.formats.rows.checks import array_check, entries_check, map_check, record_of
 from srfix.serde.formats.rows.value_check import (
     Convert,
@@ -52,7 +52,8 @@ _UNSIGNED: Final = {13: 32, 7: 32, 4: 63, 6: 63}
 
 def plain_encoder(message: Descriptor, indexes: tuple[int, ...] | None) -> Encode:
     """An encoder of dicts by field names, in the runtime's form. `indexes` stand before the body; None for none."""
-    return _encoder(message, indexes, lambda row: row, None)
+    encode, typed = _encoder(message, indexes, lambda row: row, None), with_typed_keys(message)
+    return encode if typed is None else lambda row, prefix: encode(typed(row), prefix)
 
 
 def column_encoder(message: Descriptor, root: ProtoType, indexes: tuple[int, ...] | None, spec: WriteSpec) -> Encode:
@@ -151,7 +152,7 @@ def _misfit_path(message: Descriptor, row: Mapping[Any, object]) -> str:
         try:
             made(**{name: value})
         except (TypeError, ValueError):
-            field = message.fields_by_name.get(name) if isinstance(name, str) else None
+            field = field_named(message, name)
             part = None if field is None or field.is_repeated else field.message_type
             return f"->{name}" + (_misfit_path(part, value) if part is not None and isinstance(value, Mapping) else "")
     return ""

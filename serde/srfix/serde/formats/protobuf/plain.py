@@ -3,7 +3,9 @@ error (all but the last field of a oneof, and the size of a float)."""
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
@@ -14,7 +16,7 @@ from srfix.serde.formats.protobuf.connect import STRING
 from srfix.serde.formats.protobuf.decode import EMPTY_COST, enum_names, has_text, list_reader, map_reader, text_of
 from srfix.serde.formats.protobuf.descriptors import class_of, message_of, messages_in
 from srfix.serde.formats.protobuf.logical import Read
-from srfix.serde.formats.rows.value_check import Misfit
+from srfix.serde.formats.rows.value_check import Convert, Misfit
 from srfix.serde.interface import Row, Value
 
 if TYPE_CHECKING:
@@ -25,6 +27,9 @@ _FLOAT: Final = 2
 """The value of `FieldDescriptor.TYPE_FLOAT`."""
 _INFINITE: Final = 2.0**128 - 2.0**103
 """The smallest number that a float holds as infinity."""
+_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,19}")
+_KEYS: Final = {STRING: None, 8: re.compile("true|false")}
+"""The type of a map's keys → the texts in JSON that stand for keys; `_INTEGER` for all other types."""
 _FREE: Final = frozenset(f"google.protobuf.{name}" for name in ("Struct", "ListValue"))
 """For these the runtime takes any dict or list, and keeps all of it."""
 
@@ -80,6 +85,49 @@ class _Plain:
         if field.type == STRING and not has_text(field):
             return lambda text: text_of(text, field.name, is_exact=True)
         return self.message if field.message_type is not None else lambda value: value
+
+
+def with_typed_keys(message: Descriptor) -> Convert | None:
+    """Converts keys of maps from text, which JSON has, to the field's numbers and booleans; None if all keys are texts. Any
+    other text is left to the runtime, which refuses it."""
+    if not any(_is_map(field) and _key_type(field) != STRING for part in messages_in(message) for field in part.fields):
+        return None
+
+    def typed(row: Mapping[Any, object], message: Descriptor) -> object:
+        return {name: part(field_named(message, name), value) for name, value in row.items()}
+
+    def part(field: FieldDescriptor | None, value: object) -> object:
+        inner = None if field is None else _held(field).message_type
+        if field is not None and _is_map(field) and isinstance(value, Mapping):
+            texts = _KEYS.get(_key_type(field), _INTEGER)
+            return {_typed_key(key, texts): held(inner, one) for key, one in value.items()}
+        return [held(inner, one) for one in value] if isinstance(value, list | tuple) else held(inner, value)
+
+    def held(inner: Descriptor | None, value: object) -> object:
+        if inner is None or inner.full_name in _FREE or not isinstance(value, Mapping):
+            return value
+        return typed(value, inner)
+
+    def convert(row: object) -> object:
+        try:
+            return held(message, row)
+        except RecursionError:  # the encoder refuses the row
+            return row
+
+    return convert
+
+
+def field_named(message: Descriptor, name: object) -> FieldDescriptor | None:
+    # Half a surrogate pair, which no name has, becomes a question mark: the runtime's look-up would be a SystemError.
+    return message.fields_by_name.get(name.encode(errors="replace").decode()) if isinstance(name, str) else None
+
+
+def _key_type(field: FieldDescriptor) -> int:
+    return message_of(field).fields_by_name["key"].type
+
+
+def _typed_key(key: object, texts: re.Pattern[str] | None) -> object:
+    return json.loads(key) if texts and isinstance(key, str) and texts.fullmatch(key) else key
 
 
 def kept_check(message: Descriptor) -> Check | None:
