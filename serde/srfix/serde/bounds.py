@@ -43,6 +43,8 @@ COMPATIBILITY_REASONS: Final = 100
 """How many reasons one comparison gives."""
 REFERENCES: Final = 3000
 """How many versions a schema may refer to, directly or not."""
+REFERENCE_LINKS: Final = 30_000
+"""How many references a schema and all those versions may have altogether."""
 SCHEMA_CACHE: Final = 1000
 """How many schemas a registry client remembers by their ids."""
 

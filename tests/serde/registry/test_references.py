@@ -60,6 +60,14 @@ def test_references_without_end_are_given_up(follow: Callable[[Shelf, Schema], o
     assert len(endless.asked) == bounds.REFERENCES
 
 
+def test_versions_that_all_refer_to_each_other_by_the_thousand_are_given_up() -> None:
+    many = tuple(f"s{number}" for number in range(2_900))
+    shelf = Shelf(dict.fromkeys(many, many))
+    with pytest.raises(SchemaError, match=r"have more than 30,000 references altogether.*bounds\.REFERENCE_LINKS"):
+        reference_texts(shelf, to(*many))
+    assert len(shelf.asked) < 12
+
+
 names = st.sampled_from("abcdefgh")
 graphs = st.dictionaries(names, st.lists(names, unique=True, max_size=4).map(tuple))
 

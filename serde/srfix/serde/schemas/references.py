@@ -71,7 +71,13 @@ def _followed(registry: SchemaVersions, schema: Schema, subject: str) -> Iterato
     open_: list[tuple[tuple[str, SchemaVersion] | None, Iterator[SchemaReference], str]] = [
         (None, iter(schema.references), subject)
     ]
+    links = len(schema.references)
     while open_:
+        if links > bounds.REFERENCE_LINKS:
+            raise SchemaError(
+                f"The schema and the versions that it refers to have more than {bounds.REFERENCE_LINKS:,} references "
+                "altogether; srfix does not follow them (srfix.serde.bounds.REFERENCE_LINKS)."
+            )
         named, waiting, parent = open_[-1]
         reference = next(waiting, None)
         if reference is None:
@@ -95,4 +101,5 @@ def _followed(registry: SchemaVersions, schema: Schema, subject: str) -> Iterato
         number: int | Literal["latest"] = "latest" if reference.version == _LATEST else reference.version
         version = registry.version(target, number, deleted=number != "latest")
         reached[target, reference.version] = version, {reference.name}
+        links += len(version.schema.references)
         open_.append(((reference.name, version), iter(version.schema.references), target))
