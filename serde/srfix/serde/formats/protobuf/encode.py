@@ -250,9 +250,9 @@ def _scalar(writer: ProtoType, column: ColumnType, spec: WriteSpec) -> ValueChec
 # Protobuf accepts the same values for such a column as Avro.
 _SCALARS: Final = {
     ConnectType.BOOLEAN: scalar(AvroNode(kind="boolean")),
-    # An int is always checked here, because the runtime's error for a bad number is unclear.
-    ConnectType.INT32: replace(scalar(AvroNode(kind="int")), exact=None),
-    ConnectType.INT64: replace(scalar(AvroNode(kind="long")), exact=None),
+    # The runtime refuses an int that does not fit; the careful way then names the column.
+    ConnectType.INT32: replace(scalar(AvroNode(kind="int")), is_narrow=False),
+    ConnectType.INT64: scalar(AvroNode(kind="long")),
     ConnectType.FLOAT64: scalar(AvroNode(kind="double")),
     ConnectType.STRING: scalar(AvroNode(kind="string")),
     ConnectType.BYTES: scalar(AvroNode(kind="bytes")),
