@@ -48,7 +48,7 @@ _WRITTEN_BESIDE: Final = {
     "confluent, by hand": 2.7,
 }
 """What writing rows of columns may cost of other ways. srfix checks the values' types, and copies each dict and list; by hand
-only the runtime checks. Therefore lists of STRUCTs, and rows with other nulls each time, cost the most, and rows of plain values
+only the runtime checks. Therefore lists of STRUCTs, and rows with other nulls each time, cost the most. Rows of plain values
 cost less than confluent-kafka's."""
 _PAYLOADS: Final = 1_000
 _FLAT: Final = "ID BIGINT, NAME STRING, COUNT INT, PRICE DOUBLE, OK BOOLEAN"

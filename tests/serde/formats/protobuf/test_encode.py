@@ -333,6 +333,15 @@ class TestEncoderUnder:
             with pytest.raises(EncodeError, match="does not fit its Protobuf schema"):
                 protobuf.encoder(schema, WriteSpec())({name: 1}, b"")
 
+    def test_a_message_without_its_package_is_written_but_none_of_an_import(self) -> None:
+        text = f'{P3} package p; import "google/protobuf/duration.proto"; message A {{}} message B {{ int32 b = 1; }}'
+        for name in ("B", "p.B"):
+            spec = WriteSpec(columns=parse_columns("`b` INT"), full_name=name)
+            assert protobuf.encoder_under(text, spec)({"b": 7}, b"") == b"\2\2\x08\7"
+        for name in ("Duration", "google.protobuf.Duration"):
+            with pytest.raises(SchemaError, match=r"no message google\.protobuf\.Duration\."):
+                protobuf.encoder(text, WriteSpec(full_name=name))
+
     def test_references_are_told_by_their_names(self) -> None:
         from srfix.serde.schemas.references import ReferenceText
 

@@ -209,3 +209,35 @@ class TestNamedMessage:
     def test_one_that_the_schema_lacks_is_refused(self) -> None:
         with pytest.raises(SchemaError, match=r"no message p\.C\b.*p\.A, p\.A\.N, p\.B"):
             columns_from_protobuf(self.TEXT, full_name="p.C")
+
+    LIKE_KSQLDB = (
+        f'{P3} package a.b; import "google/protobuf/timestamp.proto"; import "google/protobuf/duration.proto"; message A {{ '
+        "message I { int32 i = 1; } } message B { message Timestamp { int32 own = 1; } } message Duration { int32 own = 1; } "
+        "enum E { Z = 0; }"
+    )
+
+    @pytest.mark.parametrize(
+        ("name", "expected"),
+        [
+            ("A.I", "I INTEGER"),
+            ("a.b.A.I", "I INTEGER"),
+            ("B.Timestamp", "OWN INTEGER"),
+            ("Timestamp", "`SECONDS` BIGINT, NANOS INTEGER"),
+            ("google.protobuf.Timestamp", "`SECONDS` BIGINT, NANOS INTEGER"),
+            ("a.b.Duration", "OWN INTEGER"),
+            ("google.protobuf.Duration", "`SECONDS` BIGINT, NANOS INTEGER"),
+        ],
+    )
+    def test_its_package_may_be_left_out(self, name: str, expected: str) -> None:
+        assert print_columns(columns_from_protobuf(self.LIKE_KSQLDB, full_name=name)) == expected
+
+    @pytest.mark.parametrize(
+        "name", ["I", "b.A", ".a.b.A", "a", "protobuf.Timestamp", "E", "a.b.E", "Duration", "Any", ""]
+    )
+    def test_any_other_is_refused(self, name: str) -> None:
+        with pytest.raises(SchemaError, match=r"Name one that it has \(a\.b\.A, a\.b\.A\.I, a\.b\.B"):
+            columns_from_protobuf(self.LIKE_KSQLDB, full_name=name)
+
+    def test_without_its_package_comes_before_with_it(self) -> None:
+        text = f"{P3} package A; message B {{ int32 outer = 1; }} message A {{ message B {{ int32 inner = 1; }} }}"
+        assert print_columns(columns_from_protobuf(text, full_name="A.B")) == "`INNER` INTEGER"

@@ -109,6 +109,27 @@ class Compiled:
             )
         return message
 
+    def as_ksqldb_finds(self, name: str) -> Descriptor:
+        """A message of the schema or of an import: first the one that has this name without its package, unless several have
+        it, then the one with this full name (`DynamicSchema.getMessageDescriptor`)."""
+        messages = [*self._with_imports()]
+        short = [one for one in messages if one.full_name.removeprefix(f"{one.file.package}.") == name]
+        full = [one for one in messages if one.full_name == name]
+        chosen = short if len(short) == 1 else full
+        return chosen[0] if chosen else self.named(name)
+
+    def _with_imports(self) -> Iterator[Descriptor]:
+        files = {self.file.name: self.file}
+        waiting = [self.file]
+        while waiting:
+            file = waiting.pop()
+            left = list(file.message_types_by_name.values())
+            while left:
+                yield (message := left.pop())
+                left += self._messages(message)
+            waiting += (new := [part for part in file.dependencies if part.name not in files])
+            files |= {part.name: part for part in new}
+
     def _names(self) -> str:
         names, left = list[str](), self._messages(None)[::-1]
         while left and len(names) <= _SHOWN_NAMES:

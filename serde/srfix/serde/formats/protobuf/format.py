@@ -51,9 +51,10 @@ def as_connect(
 def infer_columns(
     text: str, references: tuple[str, ...] = (), *, full_name: str | None = None, **options: Unpack[ColumnOptions]
 ) -> Inferred:
-    """The columns of the message `full_name` (VALUE_SCHEMA_FULL_NAME), or of the first; also those of a key."""
+    """The columns of the message that `full_name` names (VALUE_SCHEMA_FULL_NAME; its package may be left out), or of the
+    first; also those of a key. ksqlDB 0.26 and later wants a name if a schema has several top-level messages or enums."""
     schema = compiled(text, references)
-    connect = connect_schema(schema, schema.message() if full_name is None else schema.named(full_name))
+    connect = connect_schema(schema, schema.message() if full_name is None else schema.as_ksqldb_finds(full_name))
     options["wrapped"] = options.get("wrapped") is not False
     return columns_of(connect, **options)
 
@@ -61,8 +62,9 @@ def infer_columns(
 def columns_from_protobuf(
     text: str, *, names: NameRule = "upper", references: tuple[str, ...] = (), full_name: str | None = None
 ) -> Columns:
-    """The columns of a message: of the one that `full_name` names, or of the first. Unlike `infer_columns`, this does not
-    report the fields that it leaves out.
+    """The columns of a message: of the one that `full_name` names, with or without its package, or of the first. ksqlDB 0.26
+    and later does not take the first of several top-level messages and enums: it wants a full name. Unlike
+    `infer_columns`, this does not report the fields that it leaves out.
 
     :raises SchemaError: if the text is not a Protobuf schema, or has no such message.
     :raises ColumnError: if the message gives no columns.
@@ -150,4 +152,6 @@ def encoder_under(schema_text: str, spec: WriteSpec, references: tuple[str, ...]
 
 
 def _chosen(schema: Compiled, spec: WriteSpec) -> Descriptor:
-    return schema.message() if spec.full_name is None else schema.named(spec.full_name)
+    if spec.full_name is None:
+        return schema.message()
+    return schema.named(schema.as_ksqldb_finds(spec.full_name).full_name)  # message indexes reach no import
