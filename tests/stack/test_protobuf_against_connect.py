@@ -404,15 +404,17 @@ class TestKnownDifferences:
             with pytest.raises(SchemaError):
                 protobuf.infer_columns(text)
 
-    def test_a_day_before_the_gregorian_calendar_is_not_written(self, java: ProtobufData) -> None:
+    def test_a_day_before_the_gregorian_calendar_is_written_only_under_its_rule(self, java: ProtobufData) -> None:
         # Java writes the day's Julian name, which every reader but Java takes for another day. It is read as Java means it.
         columns = parse_columns("A DATE")
-        row: dict[str, Value] = {"A": datetime.date(1582, 10, 14)}
-        text, (body,) = java.write(connect_of(columns), [to_wire(connect_of(columns), row)], {})
-        assert isinstance(body, bytes)
-        assert _read(text, body) == row
-        with pytest.raises(EncodeError):
-            protobuf.encoder(text, WriteSpec(columns=columns))(row, b"")
+        for day in (datetime.date(1582, 10, 14), datetime.date(1500, 3, 10), datetime.date(1, 1, 1)):
+            row: dict[str, Value] = {"A": day}
+            text, (body,) = java.write(connect_of(columns), [to_wire(connect_of(columns), row)], {})
+            assert isinstance(body, bytes)
+            assert _read(text, body) == row
+            assert protobuf.encoder(text, WriteSpec(columns=columns, case_rule=CaseRule.KSQLDB))(row, b"") == body
+            with pytest.raises(EncodeError):
+                protobuf.encoder(text, WriteSpec(columns=columns))(row, b"")
 
     def test_a_day_outside_of_the_years_1_to_9999_is_no_date(self, java: ProtobufData) -> None:
         # Python's date has none; `times="integers"` reads it.

@@ -157,7 +157,6 @@ class TestEncoder:
             ("DECIMAL(4, 2)", Number("NaN"), "finite"),
             ("DECIMAL(4, 2)", 1.5, "finite decimal"),
             ("DECIMAL(4, 2)", Number("1e999999"), "without rounding"),
-            ("DATE", datetime.date(1582, 10, 14), "a date from 1582-10-15 on"),
             ("DATE", datetime.datetime(2020, 1, 1, tzinfo=_UTC), "a date"),
             ("TIME", datetime.time(0, tzinfo=_UTC), "a time without zone"),
             ("TIMESTAMP", datetime.datetime(2020, 1, 1), "with a time zone"),
@@ -288,6 +287,35 @@ class TestEncoderUnder:
             _under(schema, "`a` INT, `b` INT", {"a": None, "b": 1})
         with pytest.raises(EncodeError, match="is missing required fields: a"):
             _under(schema, "`b` INT", {"b": 1})
+
+    @pytest.mark.parametrize(
+        ("days", "date"),
+        [
+            (-141_427, (1582, 10, 15)),
+            (-141_428, (1582, 10, 4)),
+            (-171_596, (1500, 2, 29)),
+            (-719_162, (1, 1, 3)),
+            (-719_164, (1, 1, 1)),
+        ],
+    )
+    def test_a_day_of_the_julian_calendar_is_written_as_java_names_it(
+        self, days: int, date: tuple[int, int, int]
+    ) -> None:
+        made = message_class(f"{P3}{IMPORTS} message M {{ google.type.Date A = 1; }}")
+        expected = made(A=dict(zip(("year", "month", "day"), date, strict=True))).SerializeToString().hex()
+        assert _written("A DATE", {"A": days}, times="integers") == expected
+        if days > -719_163:
+            assert _written("A DATE", {"A": datetime.date.fromordinal(days + 719_163)}) == expected
+
+    def test_one_that_java_would_write_as_another_is_refused(self) -> None:
+        with pytest.raises(EncodeError, match="an integer that is a date"):
+            _written("A DATE", {"A": -719_165}, times="integers")
+
+    @pytest.mark.parametrize("rule", [CaseRule.UNIQUE, CaseRule.EXACT])
+    def test_under_our_rules_a_julian_day_is_refused(self, rule: CaseRule) -> None:
+        for value, times in ((datetime.date(1582, 10, 14), "datetimes"), (-141_428, "integers")):
+            with pytest.raises(EncodeError, match="a date from 1582-10-15 on"):
+                _written("A DATE", {"A": value}, rule=rule, times=times)  # type: ignore[arg-type]
 
     def test_a_decimal_has_the_columns_scale(self) -> None:
         schema = f"{P3}{IMPORTS} message M {{ confluent.type.Decimal a = 1; }}"

@@ -4,7 +4,8 @@
 A column is written to the field with exactly its name, which must have its Connect type. A null is not written, so a
 field without presence is read as its default, 0 or empty, also by ksqlDB (but see `nullable_representation`). A null in
 an ARRAY is refused, as in Java. A STRUCT for a oneof must have exactly one field that is not null. Times keep their
-nanoseconds; ksqlDB writes only milliseconds.
+nanoseconds; ksqlDB writes only milliseconds. A DATE before 1582-10-15 is written as a Julian day, as in Java, under
+ksqlDB's own case rules; otherwise it is refused.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from srfix.serde.columns.types import Array, Column, ColumnType, Decimal, Map, Struct, type_name
 from srfix.serde.connect.columns import connect_schema_of
 from srfix.serde.connect.schema import ConnectType
+from srfix.serde.connect.time_units import reads_units
 from srfix.serde.engine import Encode
 from srfix.serde.errors import EncodeError, SchemaError
 from srfix.serde.formats.avro import AvroNode
@@ -236,7 +238,8 @@ def _scalar(writer: ProtoType, column: ColumnType, spec: WriteSpec) -> ValueChec
     assert field is not None
     if isinstance(column, Decimal):
         return checked_by(decimal_writer(column))
-    if (write := time_writer(column, of_integers=spec.times == "integers")) is not None:
+    of_integers = spec.times == "integers"
+    if (write := time_writer(column, of_integers=of_integers, is_exact=reads_units(spec.case_rule))) is not None:
         return checked_by(write)
     if field.enum_type is not None:
         return scalar(AvroNode(kind="enum", symbols=tuple(sorted(field.enum_type.values_by_name))))

@@ -26,6 +26,10 @@ _GREGORIAN: Final = (1582, 10, 15)
 _FIRST_DAY: Final = datetime.date(*_GREGORIAN)
 """The first day on which Java uses the Gregorian calendar. google.type.Date uses it for all days."""
 _LAST_JULIAN: Final = (1582, 10, 4)
+_GREGORIAN_DAY_1: Final = -141_427
+"""1582-10-15, in days since 1970."""
+_JULIAN_DAY_1: Final = -719_164
+"""0001-01-01 of the Julian calendar. Java writes days before it without their era, so they would become other days."""
 _MILLI: Final = 1_000_000
 _FIRST_SECOND: Final = -62_135_596_800
 _LAST_SECOND: Final = 253_402_300_799
@@ -124,18 +128,21 @@ def decimal_writer(column: Decimal) -> Convert:
     return convert
 
 
-def time_writer(column: ColumnType, *, of_integers: bool) -> Convert | None:
+def time_writer(column: ColumnType, *, of_integers: bool, is_exact: bool) -> Convert | None:
     """The writer of a day or time, or of its integer: days since 1970, milliseconds of the day or since 1970; None for any
-    other column."""
+    other column. Days before 1582-10-15 are written as in Java, unless it `is_exact`."""
     if column not in _TIMES:
         return None
     write, of_integer = _TIMES[column]
+    has_julian = column is ScalarType.DATE and not is_exact
     if not of_integers:
-        return write
+        return _date_or_julian if has_julian else write
 
     def convert(value: object) -> object:
         if not isinstance(value, int) or isinstance(value, bool):
             raise Misfit.needs("an integer", value)
+        if has_julian and _JULIAN_DAY_1 <= value < _GREGORIAN_DAY_1:
+            return _julian(value)
         try:
             return write(of_integer(value))
         except (ValueError, OverflowError):
@@ -150,6 +157,22 @@ def _date(day: object) -> object:
     if day < _FIRST_DAY:
         raise Misfit.needs(f"a date from {_FIRST_DAY} on, because Java reads earlier ones as other days", day)
     return {"year": day.year, "month": day.month, "day": day.day}
+
+
+def _date_or_julian(day: object) -> object:
+    if isinstance(day, datetime.date) and not isinstance(day, datetime.datetime) and day < _FIRST_DAY:
+        return _julian(day.toordinal() - EPOCH_DAY)
+    return _date(day)
+
+
+def _julian(days: int) -> object:
+    """The inverse of `days_of` before 1582-10-15."""
+    days += 719_470
+    years = (4 * days + 3) // 1461
+    days -= 1461 * years // 4
+    months = (5 * days + 2) // 153
+    year, month = (years, months + 3) if months < 10 else (years + 1, months - 9)
+    return {"year": year, "month": month, "day": days - (153 * months + 2) // 5 + 1}
 
 
 def _time(time: object) -> object:
