@@ -13,7 +13,15 @@ from typing import Any, Literal
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
-from srfix.serde import CaseRule, ColumnError, EncodeError, SchemaError, UsageError, parse_columns
+from srfix.serde import (
+    CaseRule,
+    ColumnError,
+    EncodeError,
+    IncompatibleTypeError,
+    SchemaError,
+    UsageError,
+    parse_columns,
+)
 from srfix.serde.formats import protobuf
 from srfix.serde.formats.protobuf import descriptors, nosr
 from srfix.serde.specs import NullableRepresentation, ReadSpec, WriteSpec
@@ -310,6 +318,48 @@ class TestEncoderUnder:
     def test_one_that_java_would_write_as_another_is_refused(self) -> None:
         with pytest.raises(EncodeError, match="an integer that is a date"):
             _written("A DATE", {"A": -719_165}, times="integers")
+
+    @pytest.mark.parametrize(
+        ("column", "value", "expected"),
+        [
+            ("MAP<STRING, ARRAY<INT>>", {"x": [1, 2], "y": []}, "0a070a0178120201020a030a0179"),
+            ("MAP<STRING, ARRAY<INT>>", {"x": None}, "0a030a0178"),
+            ("MAP<STRING, ARRAY<INT>>", {}, ""),
+            ("MAP<STRING, MAP<STRING, INT>>", {"x": {"a": 1, "b": 2}}, "0a110a017812050a0161100112050a01621002"),
+            ("MAP<STRING, MAP<STRING, INT>>", {"x": {}}, "0a030a0178"),
+            ("MAP<STRING, MAP<STRING, ARRAY<INT>>>", {"x": {"a": [1]}}, "0a0b0a017812060a0161120101"),
+            ("ARRAY<MAP<STRING, INT>>", [], ""),
+            ("ARRAY<MAP<STRING, INT>>", None, ""),
+        ],
+    )
+    def test_collections_that_no_schema_says_are_written_as_in_java(
+        self, column: str, value: object, expected: str
+    ) -> None:
+        assert _written(f"C {column}", {"C": value}) == expected
+
+    @pytest.mark.parametrize(
+        ("column", "value", "why"),
+        [
+            ("ARRAY<MAP<STRING, INT>>", [{}], "->C is an ARRAY of MAPs that is not empty, which ksqlDB cannot write"),
+            ("ARRAY<MAP<STRING, ARRAY<INT>>>", [{}], "->C is an ARRAY of MAPs"),
+            ("ARRAY<MAP<STRING, INT>>", {}, "->C needs a list"),
+            ("MAP<STRING, ARRAY<MAP<STRING, INT>>>", {"x": [{}]}, "->C->x is an ARRAY of MAPs"),
+            ("MAP<STRING, ARRAY<INT>>", {"x": [2**31]}, r"->C->x\[0\] needs an integer"),
+        ],
+    )
+    def test_others_of_them_are_refused(self, column: str, value: object, why: str) -> None:
+        with pytest.raises(EncodeError, match=why):
+            _written(f"C {column}", {"C": value})
+
+    def test_such_a_collection_is_read_as_the_type_that_its_schema_says(self) -> None:
+        columns = parse_columns("C MAP<STRING, ARRAY<INT>>")
+        text = protobuf.internal_schema(WriteSpec(columns=columns))
+        body = b"\0" + bytes.fromhex("0a070a017812020102")
+        read = parse_columns("C ARRAY<STRUCT<KEY STRING, VALUE ARRAY<INT>>>")
+        expected = {"C": [{"KEY": "x", "VALUE": [1, 2]}]}
+        assert protobuf.decoder(text, ReadSpec(columns=read, case_rule=CaseRule.KSQLDB))(body, 0) == expected
+        with pytest.raises(IncompatibleTypeError, match="->C, a column of the type MAP cannot read"):
+            protobuf.decoder(text, ReadSpec(columns=columns, case_rule=CaseRule.KSQLDB))(body, 0)
 
     @pytest.mark.parametrize("rule", [CaseRule.UNIQUE, CaseRule.EXACT])
     def test_under_our_rules_a_julian_day_is_refused(self, rule: CaseRule) -> None:

@@ -138,7 +138,7 @@ class TestTypes:
     @pytest.mark.parametrize(
         "column", ["ARRAY<MAP<STRING, INT>>", "MAP<STRING, ARRAY<INT>>", "MAP<STRING, MAP<STRING, INT>>"]
     )
-    def test_what_says_another_type_is_registered_as_there_and_takes_no_row(self, column: str) -> None:
+    def test_what_says_another_type_is_registered_as_there_and_takes_no_row_under_our_rules(self, column: str) -> None:
         columns = parse_columns(f"A {column}")
         text = protobuf.internal_schema(WriteSpec(columns=columns))
         protobuf.check_schema(text)

@@ -102,13 +102,17 @@ def parts(message: Descriptor) -> Iterator[tuple[str, FieldDescriptor | OneofDes
 
 def is_map(field: FieldDescriptor) -> bool:
     """Whether a field has the shape of a map, as `ProtobufData` checks it: ksqlDB registers maps without the word `map`."""
+    return is_registered_map(field) and not any(part.is_repeated for part in message_of(field).fields)
+
+
+def is_registered_map(field: FieldDescriptor) -> bool:
+    """Whether it is a map, or what ksqlDB registers for a MAP of ARRAYs or of MAPs, which is an ARRAY of STRUCTs."""
     if not field.is_repeated or field.type != _MESSAGE:
         return False
     entry = message_of(field)
     return (
         entry.name.endswith("Entry")
         and [part.name for part in entry.fields] == ["key", "value"]
-        and not any(part.is_repeated for part in entry.fields)
         and not any(len(oneof.name) < 2 or oneof.name[1:] not in ("key", "value") for oneof in entry.oneofs)
     )
 

@@ -24,7 +24,7 @@ from srfix.serde.errors import EncodeError, SchemaError
 from srfix.serde.formats.avro import AvroNode
 from srfix.serde.formats.avro.write.scalars import integer, scalar
 from srfix.serde.formats.protobuf.bodies import LEVELS
-from srfix.serde.formats.protobuf.connect import ProtoType
+from srfix.serde.formats.protobuf.connect import ProtoType, is_registered_map
 from srfix.serde.formats.protobuf.decode import is_held
 from srfix.serde.formats.protobuf.descriptors import class_of, message_of
 from srfix.serde.formats.protobuf.indexes import written_indexes
@@ -166,6 +166,8 @@ class _Plan:
 
     def value(self, writer: ProtoType, column: ColumnType, path: str) -> ValueCheck:
         """The check of values that are not null. It also converts them to the form that the runtime takes."""
+        if (check := self._unreadable(writer, column, path)) is not None:
+            return check
         wanted = connect_schema_of(column)
         name = writer.name if writer.is_logical else None
         if writer.connect is not wanted.type or name != wanted.name:
@@ -183,6 +185,17 @@ class _Plan:
             case _:
                 return _scalar(writer, column, self._spec)
 
+    def _unreadable(self, writer: ProtoType, column: ColumnType, path: str) -> ValueCheck | None:
+        """Under ksqlDB's own case rules, the check of a type that it writes under a schema that says another type."""
+        if writer.field is None or reads_units(self._spec.case_rule) or not is_registered_map(writer.field):
+            return None
+        match column:
+            case Map(Array() | Map() as values, keys) if writer.connect is ConnectType.ARRAY:
+                return self._map(writer, keys, values, path)
+            case Array(Map()):
+                return checked_by(_no_items)
+        return None
+
     def _held(self, writer: ProtoType, column: ColumnType, path: str) -> ValueCheck:
         """The check of `value`. If the field is a message of `google/protobuf/wrappers.proto`, the value is put into it."""
         check = self.value(writer, column, path)
@@ -191,7 +204,8 @@ class _Plan:
         return check.within(lambda convert: lambda value: {"value": convert(value)})
 
     def _map(self, writer: ProtoType, keys: ColumnType, values: ColumnType, path: str) -> ValueCheck:
-        key, value = writer.entries(path)
+        is_array = writer.connect is ConnectType.ARRAY  # a MAP of ARRAYs or of MAPs
+        key, value = (one.type for one in writer.items().fields(path)) if is_array else writer.entries(path)
         assert writer.field is not None
         written = self._held(value, values, f"{path}->MAP_VAL")
         if message_of(writer.field).GetOptions().map_entry:
@@ -223,6 +237,21 @@ def _one_of(convert: Convert, value: object) -> object:
     if len(chosen) != 1:
         raise Misfit([("", f"has {len(chosen)} fields that are not null, but a oneof has one")])
     return chosen
+
+
+def _no_items(value: object) -> object:
+    if not isinstance(value, list | tuple):
+        raise Misfit.needs("a list", value)
+    if value:
+        raise Misfit(
+            [
+                (
+                    "",
+                    "is an ARRAY of MAPs that is not empty, which ksqlDB cannot write in Protobuf. Declare a STRUCT between",
+                )
+            ]
+        )
+    return value
 
 
 def _without(unions: tuple[str, ...], convert: Convert, value: object) -> object:

@@ -11,8 +11,8 @@ schema, and `ProtobufSchema.canonicalString` its text.
 | ARRAY | repeated |
 
 Fields are numbered in their order. An ARRAY in an ARRAY is refused, as in ksqlDB. An ARRAY of MAPs, a MAP of ARRAYs and a MAP
-of MAPs get the text that ksqlDB registers for them. But this text describes another type, so no row can be written or read with
-it.
+of MAPs get the text that ksqlDB registers for them. But this text describes another type, so no row can be read with it under
+the same columns. Rows are written only under ksqlDB's own case rules, and an ARRAY of MAPs only without items.
 """
 
 from __future__ import annotations
