@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from srfix.serde.columns.types import Column, Columns, ColumnType, Decimal, ScalarType
 from srfix.serde.connect.columns import NO_PRECISION, connect_schema_of
@@ -73,6 +73,9 @@ class ConnectWriterType:
 
     def by_name(self, columns: Columns) -> Mapping[str, Column]:
         return {column.name: column for column in columns}
+
+    def under(self, column: ColumnType) -> Self:
+        return self
 
     def is_type_of(self, column: ColumnType) -> bool:
         schema = self.schema

@@ -65,6 +65,9 @@ class WriterType(Protocol):
     def choices(self) -> Sequence[WriterField[Self]]:
         """The branches of a union that a reader's schema reads as one type; none of anything else."""
 
+    def under(self, column: ColumnType) -> Self:
+        """The type as a column of this type takes it."""
+
     def fields(self, path: str) -> Sequence[WriterField[Self]]:
         """For a STRUCT: the fields, or the branches of a union, in the writer's order."""
 

@@ -50,6 +50,7 @@ class _Walk:
 
     def value(self, writer: W, column: ColumnType, path: str, declared: ColumnType) -> tree.Projected[W]:
         """`declared` is the column's type with its times, which decides what can feed it."""
+        writer = writer.under(column)
         unit = writer.unit if self._reads_units else None
         how = self._how(writer, column, path, unit, declared)
         default = None if isinstance(how, tree.Refused) else writer.default

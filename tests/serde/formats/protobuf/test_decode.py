@@ -22,6 +22,7 @@ from srfix.serde import (
     OutOfRangeError,
     SchemaError,
     TruncatedBodyError,
+    columns_from_protobuf,
     parse_columns,
 )
 from srfix.serde.formats import protobuf
@@ -404,6 +405,50 @@ class TestDecimals:
         assert _one("confluent.type.Decimal a = 1;", "BYTES", {}) is None
         with pytest.raises(IncompatibleTypeError):
             _one("confluent.type.Decimal a = 1;", "BYTES", {"a": {"value": b"\1"}})
+
+
+class TestWrappersAsStructs:
+    """Columns of statements from before ksqlDB 0.25, where `unwrapPrimitives` is off."""
+
+    SCHEMA = (
+        f'{P3} import "google/protobuf/wrappers.proto"; message M {{ google.protobuf.StringValue s = 1; '
+        "repeated google.protobuf.Int64Value n = 2; map<string, google.protobuf.BoolValue> b = 3; "
+        "google.protobuf.UInt64Value u = 4; }"
+    )
+    COLUMNS = (
+        "S STRUCT<VALUE STRING>, N ARRAY<STRUCT<VALUE BIGINT>>, B MAP<STRING, STRUCT<VALUE BOOLEAN>>, "
+        "U STRUCT<VALUE BIGINT>"
+    )
+
+    def test_they_are_inferred_if_nothing_is_unwrapped(self) -> None:
+        assert columns_from_protobuf(self.SCHEMA, unwrap_primitives=False) == parse_columns(self.COLUMNS)
+
+    @pytest.mark.parametrize("rule", [CaseRule.UNIQUE, CaseRule.KSQLDB])
+    @pytest.mark.parametrize(
+        ("row", "expected"),
+        [
+            ({}, {"S": None, "N": [], "B": {}, "U": None}),
+            (
+                {"s": {}, "n": [{}, {"value": 7}], "b": {"x": {"value": True}, "y": {}}, "u": {"value": 1}},
+                {
+                    "S": {"VALUE": ""},
+                    "N": [{"VALUE": 0}, {"VALUE": 7}],
+                    "B": {"x": {"VALUE": True}, "y": {"VALUE": False}},
+                    "U": {"VALUE": 1},
+                },
+            ),
+        ],
+    )
+    def test_they_are_read(self, row: dict[str, Any], expected: object, rule: CaseRule) -> None:
+        body = _written(self.SCHEMA, row)
+        assert _read(self.SCHEMA, self.COLUMNS, body, rule=rule) == expected
+        assert _read(self.SCHEMA, "N ARRAY<BIGINT>", body, rule=rule) == {"N": [0, 7] if row else []}
+
+    @pytest.mark.parametrize("column", ["N STRUCT<VALUE BIGINT>", "S STRUCT<VALUE STRUCT<VALUE STRING>>"])
+    def test_no_other_structs_are(self, column: str) -> None:
+        body = _written(self.SCHEMA, {"s": {"value": "x"}, "n": [{"value": 7}]})
+        with pytest.raises(IncompatibleTypeError):
+            _read(self.SCHEMA, column, body, rule=CaseRule.KSQLDB)
 
 
 class TestTimes:

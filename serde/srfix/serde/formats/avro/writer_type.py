@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Final
+from typing import Final, Self
 
 from srfix.serde.columns.types import Column, Columns, ColumnType, Decimal, ScalarType, Struct
 from srfix.serde.connect.columns import NO_PRECISION
@@ -135,6 +135,9 @@ class AvroType:
     def by_name(self, columns: Columns) -> Mapping[str, Column]:
         """By Avro-compatible names, as ksqlDB matches columns (`ConnectSchemas.withCompatibleSchema`)."""
         return avro_fields(columns)
+
+    def under(self, column: ColumnType) -> Self:
+        return self
 
     def is_type_of(self, column: ColumnType) -> bool:
         node = self.value

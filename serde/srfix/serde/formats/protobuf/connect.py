@@ -9,10 +9,13 @@ keeps (such as `enhanced.protobuf.schema.support`).
 | an enum | string: the value's name |
 | `confluent.type.Decimal` | Decimal; precision and scale come from `confluent.field_meta` |
 | `google.type.Date`, `google.type.TimeOfDay`, `google.protobuf.Timestamp` | Date, Time, Timestamp |
-| `google.protobuf.StringValue` and the like | the type of their `value` (`unwrapPrimitives`); before ksqlDB 0.17 a struct |
+| `google.protobuf.StringValue` and the like | the type of their `value`; a struct if `unwrapPrimitives` is off |
 | a message, a map, repeated | struct, map, array |
 | a group | nothing: it is left out |
 | a oneof | a struct `<name>_<number>` with the oneof's fields; it stands before the message's other fields |
+
+ksqlDB 0.25 and later switch `unwrapPrimitives` on for new statements; statements of older servers keep STRUCT<VALUE T> (ksql
+pull request 8934). Both kinds of columns are read: the declared type decides.
 
 Every type is optional, because ksqlDB treats it so. A proto3 field with `optional` is an ordinary field (since 7.0; before, it
 was a oneof).
@@ -25,6 +28,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from srfix.serde.columns.types import ColumnType, Struct
 from srfix.serde.connect.schema import (
     ConnectField,
     ConnectSchema,
@@ -75,10 +79,10 @@ _NANOS: Final = {"google.type.TimeOfDay": "time-nanos", "google.protobuf.Timesta
 _INT: Final = re.compile(r"[+-]?[0-9]{1,10}", re.ASCII)
 
 
-def connect_schema(compiled: Compiled, message: Descriptor) -> ConnectSchema:
+def connect_schema(compiled: Compiled, message: Descriptor, *, unwrap_primitives: bool = True) -> ConnectSchema:
     """The Connect schema of a message. A message that contains itself gives a cyclic schema."""
     try:
-        return _Conversion(compiled).message(message)
+        return _Conversion(compiled, _WRAPPERS if unwrap_primitives else frozenset()).message(message)
     except RecursionError:
         raise SchemaError("The schema's messages nest too deep, imports included.") from None
 
@@ -118,12 +122,13 @@ def is_registered_map(field: FieldDescriptor) -> bool:
 
 
 class _Conversion:
-    def __init__(self, compiled: Compiled) -> None:
+    def __init__(self, compiled: Compiled, unwrapped: frozenset[str]) -> None:
         self._compiled = compiled
+        self._unwrapped = unwrapped
         self._messages: dict[str, ConnectSchema] = {}
 
     def message(self, message: Descriptor) -> ConnectSchema:
-        if message.full_name in _WRAPPERS:
+        if message.full_name in self._unwrapped:
             return primitive(_TYPES[message.fields[0].type], optional=True)
         schema = self._messages.get(message.full_name)
         if schema is None:
@@ -198,6 +203,14 @@ class ProtoType(ConnectWriterType):
     @property
     def word(self) -> str:
         return "oneof" if self.is_union else ConnectWriterType.word.__get__(self)
+
+    def under(self, column: ColumnType) -> ProtoType:
+        """A STRUCT takes a field's wrapper message as it is, any other column its value."""
+        message = None if self.field is None else self.field.message_type
+        has_parts = self.connect in (ConnectType.ARRAY, ConnectType.MAP, ConnectType.STRUCT)
+        if not isinstance(column, Struct) or message is None or has_parts or message.full_name not in _WRAPPERS:
+            return self
+        return ProtoType(struct((ConnectField("value", self.schema),), optional=True), self.field, message)
 
     def fields(self, path: str) -> tuple[WriterField[ProtoType], ...]:
         holds: Any = self.holds

@@ -49,28 +49,43 @@ def as_connect(
 
 
 def infer_columns(
-    text: str, references: tuple[str, ...] = (), *, full_name: str | None = None, **options: Unpack[ColumnOptions]
+    text: str,
+    references: tuple[str, ...] = (),
+    *,
+    full_name: str | None = None,
+    unwrap_primitives: bool = True,
+    **options: Unpack[ColumnOptions],
 ) -> Inferred:
     """The columns of the message that `full_name` names (VALUE_SCHEMA_FULL_NAME; its package may be left out), or of the
     first; also those of a key. ksqlDB 0.26 and later wants a name if a schema has several top-level messages or enums."""
     schema = compiled(text, references)
-    connect = connect_schema(schema, schema.message() if full_name is None else schema.as_ksqldb_finds(full_name))
+    message = schema.message() if full_name is None else schema.as_ksqldb_finds(full_name)
+    connect = connect_schema(schema, message, unwrap_primitives=unwrap_primitives)
     options["wrapped"] = options.get("wrapped") is not False
     return columns_of(connect, **options)
 
 
 def columns_from_protobuf(
-    text: str, *, names: NameRule = "upper", references: tuple[str, ...] = (), full_name: str | None = None
+    text: str,
+    *,
+    names: NameRule = "upper",
+    references: tuple[str, ...] = (),
+    full_name: str | None = None,
+    unwrap_primitives: bool = True,
 ) -> Columns:
     """The columns of a message: of the one that `full_name` names, with or without its package, or of the first. ksqlDB 0.26
     and later does not take the first of several top-level messages and enums: it wants a full name. Unlike
     `infer_columns`, this does not report the fields that it leaves out.
 
+    :param unwrap_primitives: whether `google.protobuf.StringValue` and the like become primitive columns, as in ksqlDB 0.25
+        and later; otherwise STRUCT<VALUE T>, which statements of older servers have. Deserializers read both.
     :raises SchemaError: if the text is not a Protobuf schema, or has no such message.
     :raises ColumnError: if the message gives no columns.
     :raises UsageError: if the libraries of the extra `protobuf` are not installed.
     """
-    return infer_columns(text, names=names, references=references, full_name=full_name).columns
+    return infer_columns(
+        text, names=names, references=references, full_name=full_name, unwrap_primitives=unwrap_primitives
+    ).columns
 
 
 def has_hints(schema_text: str, references: tuple[str, ...] = ()) -> bool:
