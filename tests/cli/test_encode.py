@@ -232,9 +232,9 @@ class TestAGivenProtobufSchema:
         assert said(srfix("encode", *under, *columns, "--full-name", "p.B", '{"X": "x"}')) == ["02020a0178"]
         (row,) = said(srfix("decode", *under, "--payload", "02020a0178"))
         assert json.loads(row) == {"X": "x"}
-        unknown = srfix("encode", *under, *columns, "--full-name", "B", '{"X": "x"}')
+        unknown = srfix("encode", *under, *columns, "--full-name", "C", '{"X": "x"}')
         assert unknown.returncode == 2
-        assert "has no message B. Name one that it has (p.A, p.B)" in unknown.stderr
+        assert "has no message C. Name one that it has (p.A, p.B)" in unknown.stderr
 
     @pytest.mark.parametrize(
         ("options", "words"),

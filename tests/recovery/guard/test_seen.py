@@ -156,7 +156,7 @@ class TestOnUpgrade:
         assert found["SRF004"].schema_ids == (2,)
         refused = found["SRF016"]
         assert (refused.severity, refused.certainty) == (Severity.BREAKS_ON_UPGRADE, Certainty.CERTAIN)
-        assert "the registry will refuse it (not BACKWARD" in refused.explanation
+        assert "the registry will refuse it (it is not BACKWARD" in refused.explanation
         assert refused.first[0].startswith("Before the upgrade, give the store a filled changelog of its own")
 
     def test_a_registry_that_may_not_be_asked_is_not_told_to_take_it(self, world: World) -> None:
