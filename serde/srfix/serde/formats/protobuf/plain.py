@@ -3,7 +3,6 @@ error (all but the last field of a oneof, and the size of a float)."""
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -127,7 +126,9 @@ def _key_type(field: FieldDescriptor) -> int:
 
 
 def _typed_key(key: object, texts: re.Pattern[str] | None) -> object:
-    return json.loads(key) if texts and isinstance(key, str) and texts.fullmatch(key) else key
+    if not (texts and isinstance(key, str) and texts.fullmatch(key)):
+        return key
+    return key == "true" if key in ("true", "false") else int(key)
 
 
 def kept_check(message: Descriptor) -> Check | None:
