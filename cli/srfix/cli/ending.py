@@ -1,5 +1,5 @@
-"""How SIGTERM and an interrupt end a command: at once while it waits or reads, after the write while it writes (`Ending`); and
-what a command that writes a state directory leaves, which is nothing half-written (`tidying_up`)."""
+"""How SIGTERM and an interrupt end a command: at once while it waits or reads, after the write while it writes (`Ending`).
+A command that writes a state directory leaves nothing half-written (`tidying_up`)."""
 
 from __future__ import annotations
 

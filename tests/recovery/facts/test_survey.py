@@ -98,7 +98,7 @@ def test_a_new_survey_asks_the_same_question() -> None:
         gone=frozenset({"shop"}),
     )
     survey.once(("topics",), dict)
-    anew = survey.anew()
+    anew = survey.anew(survey.registry)
     for part in (part for part in fields(Survey) if not part.name.startswith("_")):
         assert getattr(anew, part.name) is getattr(survey, part.name), part.name
     assert anew.once(("topics",), lambda: "asked") == "asked"

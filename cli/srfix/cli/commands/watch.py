@@ -155,7 +155,7 @@ def watch(
             watcher = Watcher(
                 cluster=survey.cluster,
                 registry=registry,
-                new_survey=survey.anew,
+                new_survey=lambda: survey.anew(registry),
                 examine=lambda fresh: session.examine_anew(fresh, on_progress=standing.goes_on),
                 pace=Pace(interval_s=interval, full_interval_s=full_interval, once=once),
                 writer=_writer(allow, ending),

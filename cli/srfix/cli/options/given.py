@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import Enum
 from typing import Any, Final
 
 import click
@@ -55,7 +56,10 @@ def _values(ctx: click.Context, param: click.Option) -> Iterator[str]:
     if param.name == "config":
         value = ctx.meta.get(CONFIG_PATH)
     values = value if param.multiple else (value,)
-    yield from (f"{item:g}" if isinstance(item, float) else str(item) for item in values if item is not None)
+    for item in values:
+        if item is not None:
+            word = item.value if isinstance(item, Enum) else item
+            yield f"{word:g}" if isinstance(word, float) else str(word)
 
 
 def _is_secret(name: str, value: str) -> bool:

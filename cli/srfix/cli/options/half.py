@@ -168,6 +168,8 @@ class InternalSchemaChoice:
 
 
 def _schema_choice(*, generation: str, **values: Any) -> InternalSchemaChoice:
+    if values["full_name"] == "":
+        raise UsageError("--full-name is empty. Give a name, or leave the option out.")
     words = {known.value: known for known in Generation}
     return InternalSchemaChoice(generation=words.get(generation) or Generation.of(generation), **values)
 
@@ -178,13 +180,13 @@ schema_options = handing_over(
     click.option(
         "--full-name",
         metavar="NAME",
-        help="The record's name with its namespace. Default: ksqlDB's. With a given Protobuf schema: the message to write; "
-        "default: the first.",
+        help="The record's name with its namespace. Default: ksqlDB's. With a given Protobuf schema: the message to write, "
+        "or with --from-subject the message whose columns srfix reads; default: the first.",
     ),
     click.option(
         "--source-name",
         metavar="NAME",
-        help="For a key: the stream or table. CREATE names the record of its keys after it.",
+        help="For a key: the name of the stream or table. CREATE puts this name into the name of the key's record.",
     ),
     click.option(
         "--generation",

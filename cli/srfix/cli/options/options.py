@@ -212,7 +212,7 @@ quiet_option = option(
     is_flag=True,
     callback=_tell_no_waits,
     help=(
-        "Print nothing if the exit code is 0: no report (except the JSON document), no progress, no totals. Stale "
+        "Print nothing if the exit code is 0: no report (except JSON and JUnit), no progress, no totals. Stale "
         "entries of a baseline are still reported. For cron."
     ),
 )

@@ -87,7 +87,7 @@ def show_json(text: str) -> None:
 def conclude(
     report: Report, output: OutputFormat, *, quiet: bool, code: ExitCode, lines: Iterable[str] = ()
 ) -> ExitCode:
-    """Writes the report, says the lines, gives the exit code; --quiet prints JSON only, unless something is wrong."""
+    """Writes the report, says the lines, gives the exit code; --quiet prints only JSON and JUnit, unless something is wrong."""
     lines = [*lines]
     if report.headline is None and lines:
         tone = Tone.PLAIN if code is ExitCode.OK else TONES.get(code, Tone.BAD)

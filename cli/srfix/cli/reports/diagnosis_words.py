@@ -40,7 +40,7 @@ def verdict_of(diagnosis: Diagnosis) -> Verdict:
     if hiding := sum(skipped.could_hide for skipped in diagnosis.not_looked_at):
         unseen = f"; {counted(hiding, 'skipped check')} could hide more findings"
     elif harmless_count := len(diagnosis.not_looked_at):
-        unseen = f"; {counted(harmless_count, 'thing')} skipped, none can hide a finding"
+        unseen = f"; {counted(harmless_count, 'skipped check')}, none can hide a finding"
     else:
         unseen = "; no check was skipped"
     noted = f", {counted(notes, 'note')}" if notes else ""

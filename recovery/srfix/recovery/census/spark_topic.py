@@ -1,7 +1,8 @@
 """Topics as frames of Spark's Kafka source, read as every consumer of srfix reads: no group, no commit, nothing
 created.
 
-The counting of a census as one Spark SQL statement, over a frame of `spark-sql-kafka` with headers.
+It also counts a census, by one Spark SQL statement over a frame of `spark-sql-kafka` with headers. Its jobs can be
+interrupted: at a deadline, on Ctrl-C, or because another job failed.
 
 It repeats the rules of `srfix.serde.wire` and `wire_peek` in SQL, because a Python worker costs ten times as much. A
 test holds both to the same answers.

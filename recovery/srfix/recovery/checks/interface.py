@@ -1,5 +1,6 @@
 """A check: one finding code with its explanation and its search, and where possible with prediction, repair and advice.
-`srfix explain` loads neither a Kafka nor an HTTP client, so these modules import such types for type checkers only.
+`srfix explain` loads neither a Kafka nor an HTTP client, so these modules import such types for type checkers only; a
+function that needs more imports it when it runs.
 """
 
 from __future__ import annotations

@@ -59,9 +59,8 @@ def read_range(
             left = _POLL_S if give_up_at is None else min(_POLL_S, give_up_at - time.monotonic())
             if left <= 0:
                 raise GaveUp
-            batch = consumer.consume(
-                min(_BATCH, end - position), left
-            )  # `consume` waits for a batch that does not fill
+            # `consume` waits for a batch that does not fill.
+            batch = consumer.consume(min(_BATCH, end - position), left)
             if batch:
                 last_heard = time.monotonic()
             elif time.monotonic() - last_heard >= timeout_s:

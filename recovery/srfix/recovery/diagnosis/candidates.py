@@ -80,8 +80,8 @@ def find_candidates(
     if application is None and store is not None and not suspects:
         names_left = {split.name for split in _all_splits(survey)}
         raise UsageError(
-            f"No store {store!r} was found: srfix looked for subjects …-{store}-changelog-key and …-{store}-changelog-value "
-            f"without a topic, and there are none.{did_you_mean(store, names_left)} If its phantom subject does not exist, "
+            f"No store {store!r} was found: srfix looked for subjects of a changelog …-{store}-changelog without a topic, and "
+            f"in the evidence that you gave.{did_you_mean(store, names_left)} If its phantom subject does not exist, "
             "name its application too: --application ID --store NAME."
         )
     _refuse_unknown(

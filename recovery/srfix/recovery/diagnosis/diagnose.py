@@ -341,7 +341,8 @@ def _is_wrong(findings: Iterable[Finding]) -> bool:
 
 
 def _are_all_there(verdict: Verdict, survey: Survey) -> bool:
-    """True if no other hypothesis is possible: the store is not global on disk, and its group reads no other topic."""
+    """True if no other hypothesis is possible: the store is not global on disk, and its group reads only
+    topics of open hypotheses."""
     store = verdict.store
     read = read_topics(store, survey)
     is_global_store = survey.supplied.is_told_global(store.application, store.name)

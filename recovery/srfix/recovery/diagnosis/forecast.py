@@ -156,7 +156,7 @@ def _cannot_open(judged: JudgedStore, target: StreamsVersion) -> Iterator[Foreto
         moment=Moment.UPGRADE,
         subject=judged.store.changelog_subject(Role.VALUE),
         explanation=f"Kafka Streams {running} keeps offsets in each RocksDB (column family offsets), and {target} cannot open "
-        "such a store: if the state directory is kept, it dies.",
+        "such a store: if the state directory is kept, Kafka Streams dies.",
         first=(
             "Delete the state directory during the change. First check that restored rows can be read (see the "
             "other predictions).",

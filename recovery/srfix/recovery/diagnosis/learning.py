@@ -55,12 +55,16 @@ class Counter:
     max_records: int | None
     decode_values: bool
 
+    @property
+    def _limits(self) -> tuple[object, ...]:
+        return self.engine, self.deadline_s, self.max_records, self.decode_values
+
     def rows(self, place: Place) -> RowIds:
         def count() -> RowIds:
             give_up_at = None if self.deadline_s is None else time.monotonic() + self.deadline_s
             return count_rows(place, give_up_at=give_up_at)
 
-        return self.survey.once(("row ids", place.store.path), count)
+        return self.survey.once(("row ids", place.store.path, self.deadline_s), count)
 
     def __call__(self, topic: Topic, group: str | None, isolation: Isolation) -> Census:
         """`group` is None for a global table: committed offsets play no part there."""
@@ -73,7 +77,7 @@ class Counter:
             deadline_s=self.deadline_s,
             max_records=self.max_records,
         )
-        question = "census", topic, committed, isolation
+        question = "census", topic, committed, isolation, self._limits
         return self.survey.once(question, lambda: self.engine.count(request, on_progress=self.on_progress))
 
     def _committed(self, topic: Topic, group: str | None) -> _Committed:

@@ -98,9 +98,9 @@ class Survey:
     def __post_init__(self) -> None:
         self.registry = usable(self.registry)
 
-    def anew(self) -> Survey:
-        """The same question of the person, with nothing asked yet."""
-        return Survey(self.cluster, self.registry, self.sources, self.supplied, self.isolation, self.gone)
+    def anew(self, registry: ReadableRegistry) -> Survey:
+        """The same question of the person to this registry, with nothing asked yet."""
+        return Survey(self.cluster, registry, self.sources, self.supplied, self.isolation, self.gone)
 
     def once(self, key: tuple[object, ...], make: Callable[[], _T]) -> _T:
         """The result of a computation on the answers. It is computed only once, because hundreds of stores need the same

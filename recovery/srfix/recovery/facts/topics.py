@@ -135,7 +135,8 @@ class TopicReader(Enum):
     PLAIN = "plain"
     """`KafkaAvroDeserializer` and its likes: by id alone; in a named context that is a question of membership."""
     LATEST = "latest"
-    """The same with the latest version, after a look-up by content (`AbstractKafkaAvroDeserializer`, 7.4 on)."""
+    """The same with `use.latest.version` or `use.latest.with.metadata`: it reads with the subject's live latest version,
+    after a look-up of the writer's version by content (`AbstractKafkaAvroDeserializer`, 7.4 on)."""
     DUAL = "dual"
     """With the dual-subject fallback: srfix, ksqlDB's StaticTopicSerde."""
     UNKNOWN = "unknown"

@@ -81,7 +81,8 @@ class Journal:
 def open_journal(
     path: Path, clock: Callable[[], str], replayed: Callable[[Path, bytes], StateT], *, create: bool = True
 ) -> Iterator[tuple[Journal, StateT | None]]:
-    """Opens or creates a journal, locks it, reads its events by `replayed`; one with a cut-off line 1 is renamed."""
+    """Opens or creates a journal, locks it, reads its events by `replayed`; one with a cut-off line 1 is renamed.
+    Nothing is cut or written before the journal is recognised."""
     stream, is_ours = _open_locked(path, create=create)
     aside = None
     try:

@@ -137,8 +137,8 @@ def _refuse_elsewhere(state: RepairState, registry: Registry) -> None:
         if not holdings or any(_holds(subject, action, registry) for subject, action in holdings):
             return
         raise PlanError(
-            f"The plan was made for {state.plan.registry}. In the registry at {registry.url} no "
-            "subject holds the schemas of the plan that it held then. This looks like another registry (or another "
+            f"The plan was made for {state.plan.registry}. In the registry at {registry.url}, none "
+            "of its schemas is under the subject that held it then. This looks like another registry (or another "
             "context of it), so nothing was written. Name the plan's registry with --registry."
         )
     for action in registered:

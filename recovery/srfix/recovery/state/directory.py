@@ -137,8 +137,9 @@ _FLOCK: Final = struct.Struct("hhqqi4x")
 
 
 def is_locked(path: Path) -> bool | None:
-    """True if another process holds a POSIX lock on the file (`FileChannel.lock`); None if srfix cannot see it. Asked
-    with F_GETLK: to take the lock, even for an instant, could stop an application that starts at that moment."""
+    """True if another process holds a POSIX lock on the file (`FileChannel.lock`); False if there is no such file; None
+    if srfix cannot see it: on another system than Linux, or if it may not read the file. Asked with F_GETLK: to take
+    the lock, even for an instant, could stop an application that starts at that moment."""
     if sys.platform != "linux":
         return None
     import fcntl

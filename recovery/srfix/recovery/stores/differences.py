@@ -59,7 +59,11 @@ _AS_STORED: Final = {
 def compared(
     store: StateStore, records: Iterable[RawRecord], *, is_cut: bool = False, end: int | None = None
 ) -> Comparison:
-    """Records come by offset, those of all partitions for a global store. Damage is noted in the store."""
+    """Records come by offset, those of all partitions for a global store. Damage is noted in the store.
+
+    `is_cut`: the log begins after offset 0, so earlier records are not known. `end`: the offset after the last requested
+    one, if that is known.
+    """
     counts: Counter[DifferenceKind] = Counter()
     shown: list[Difference] = []
     same = 0

@@ -272,7 +272,7 @@ def value_ids(rows: Iterable[StateRow], store: StateStore) -> tuple[SchemaId, ..
 
 def asked_subjects(changelog: Topic, topic: Topic | None, traces: Traces) -> tuple[AskedSubject, ...]:
     """The subjects under which readers look the store's values up: that of its own changelog, even if there is none, up
-    to Kafka Streams 2.6.3 and in ksqlDB; that of `source`, from which it restores, from 2.7 on (KAFKA-10179)."""
+    to Kafka Streams 2.6.3 and in ksqlDB; that of `topic`, from which it restores, from 2.7 on (KAFKA-10179)."""
     own = AskedSubject(subject=subject_for(changelog, Role.VALUE), asked_by="Kafka Streams")
     if topic is None or topic == changelog:
         return (own,)

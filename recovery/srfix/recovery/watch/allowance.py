@@ -200,7 +200,8 @@ def _want(facts: StoreFacts, pair: AllowedPair, survey: Survey, carried: Collect
 
 
 def _obstacle(pair: AllowedPair, state: SubjectState) -> tuple[type[Withheld | Deferred], str] | None:
-    """Why srfix must not write to the subject now, or None; a level that another instance relaxed is not its own."""
+    """Why srfix must not write to the subject now, or None; if a level that another instance relaxed
+    counted as the subject's own, srfix would leave new versions live, and put that level back."""
     if is_relaxed(pair, state.config):
         return Deferred, (
             f"its compatibility is {RELAXED} now, and was not when the plan was signed off, so another repair is "

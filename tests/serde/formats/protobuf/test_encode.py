@@ -372,6 +372,12 @@ class TestEncoderUnder:
         message = _under(schema, "`a` DECIMAL(64, 0)", {"a": Number("-1")})
         assert (message.a.value, message.a.precision, message.a.scale) == (b"\xff", 1, 0)
 
+    def test_a_decimal_may_have_more_digits_than_python_writes_of_an_int(self) -> None:
+        schema = f"{P3}{IMPORTS} message M {{ confluent.type.Decimal a = 1; }}"
+        for digits in (4_300, 4_301, 5_000):
+            message = _under(schema, "`a` DECIMAL(5000, 0)", {"a": Number(10) ** (digits - 1)})
+            assert message.a.precision == digits
+
     def test_dicts_are_written_as_the_runtime_takes_them(self) -> None:
         schema = (
             f"{P3} message M {{ int32 a = 1; N n = 2; repeated E e = 3; map<int32, N> m = 4; oneof o {{ int32 x = 5; int32 y = "
@@ -387,6 +393,10 @@ class TestEncoderUnder:
         schema = f"{P3} message M {{ int32 a = 1; N n = 2; repeated E e = 3; {parts} }}"
         with pytest.raises(EncodeError):
             protobuf.encoder(schema, WriteSpec())(row, _PREFIX)
+
+    def test_a_key_and_its_text_beside_each_other_are_refused(self) -> None:
+        with pytest.raises(EncodeError, match="i"):
+            protobuf.encoder(_MAPS, WriteSpec())({"i": {7: {}, "7": {}}}, _PREFIX)
 
     @pytest.mark.parametrize(
         ("texts", "keys"),

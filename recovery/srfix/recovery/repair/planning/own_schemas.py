@@ -35,7 +35,7 @@ class Outlook:
     own: VersionState | None = None
     """The owner's latest version, a soft-deleted one if it has no live one; None if srfix knows no version of its own."""
     refused_by: tuple[SchemaId, ...] = ()
-    """Ids that stay live, or are live already, and incompatible with the owner's own schema: its next gets 409."""
+    """Ids that stay live, or are live already, and incompatible with the owner's own schema: its next schema gets 409."""
     untold: tuple[SchemaId, ...] = ()
 
 
@@ -56,7 +56,9 @@ def outlook(own: Sequence[OwnVersion], live: Sequence[tuple[SchemaId, Schema]], 
 
 
 def leaves_room(own: Sequence[OwnVersion], registered: Schema, level: str) -> bool:
-    """True if a schema may stay live: no possible next schema of the owner is incompatible with any of its versions."""
+    """True if a schema may stay live: every possible successor of every own version is compatible with it. An older own
+    version counts too: the latest may be a repair's, whose records are gone. False without own versions, and for
+    FORWARD and FULL: nobody knows the owner's first or next schema."""
     if level == "NONE":
         return True
     if level not in ("BACKWARD", "BACKWARD_TRANSITIVE") or not own:

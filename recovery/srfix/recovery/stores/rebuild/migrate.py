@@ -52,7 +52,8 @@ class Migration:
 
 
 def migrate(state: ApplicationState, target: Path, migration: Migration, *, request: Mapping[str, Json]) -> Json:
-    """The new directory exists completely, or not at all; a run that died just before its end is recognised."""
+    """The new directory, which must not exist before, exists completely, or not at all. A run that died just before its
+    end is recognised by its request. Returns `Tally.as_json`."""
     check(state, migration, frozenset())
     done = finished_before(target, request)
     if done is not None:

@@ -1,4 +1,4 @@
-"""Payloads → messages, without the memory that the runtime would take.
+"""Payloads → messages; a body whose messages would take too much memory is refused before it is parsed.
 
 In a payload, the message's indexes stand before the body (`MessageIndexes.readFrom`). The runtime parses the body: it
 limits the depth, and checks the strings of proto3. Fields that the schema lacks are ignored.
@@ -112,7 +112,8 @@ def _no_message(message: Descriptor, body: bytes, error: Exception) -> DecodeErr
 
 
 def _room_check(message: Descriptor) -> Callable[[bytes], None] | None:
-    """Refuses bodies whose messages take too much memory (no message: the runtime's DecodeError); None if none can."""
+    """Refuses bodies whose messages take too much memory; None if none can. For bytes that are
+    no message, the check raises the runtime's own DecodeError."""
     # Empty has no fields, so the runtime keeps every field of the bytes unparsed, as an unknown field.
     from google.protobuf.empty_pb2 import Empty
     from google.protobuf.message import DecodeError as ParseError

@@ -104,7 +104,7 @@ class Compiled:
             message = None
         if message is None or message.file.name != self.file.name:
             raise SchemaError(
-                f"The schema has no message {full_name}. Name one that it has ({self._names()}), or write under another "
+                f"The schema has no message {full_name}. Name one that it has ({self._names()}), or take another "
                 "schema."
             )
         return message

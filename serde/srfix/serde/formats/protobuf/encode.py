@@ -88,7 +88,7 @@ def _encoder(
     made = class_of(message)
     serialize, read = made.SerializeToString, made.FromString  # from the class, because a field can have such a name
     may_nest = check is None and _may_nest(message, _SHALLOW)
-    check_kept = kept_check(message) if check is None else None
+    check_kept = kept_check(message) if check is None else None  # the types of columns are checked already
     before = b"" if indexes is None else written_indexes(indexes)
 
     def encode(row: object, prefix: bytes) -> bytes:

@@ -24,7 +24,7 @@ Read: TypeAlias = Callable[[Any], Value]
 """The runtime's value → the column's value."""
 _GREGORIAN: Final = (1582, 10, 15)
 _FIRST_DAY: Final = datetime.date(*_GREGORIAN)
-"""The first day on which Java uses the Gregorian calendar. google.type.Date uses it for all days."""
+"""The first day on which Java uses the Gregorian calendar. google.type.Date uses the Gregorian calendar for all days."""
 _LAST_JULIAN: Final = (1582, 10, 4)
 _GREGORIAN_DAY_1: Final = -141_427
 """1582-10-15, in days since 1970."""
@@ -122,7 +122,8 @@ def decimal_writer(column: Decimal) -> Convert:
 
     def convert(value: object) -> object:
         written = cast("bytes", unscaled(value))
-        digits = len(str(abs(int.from_bytes(written, "big", signed=True))))
+        # Not by the int's text: Python makes none of more than 4,300 digits.
+        digits = decimal.Decimal(int.from_bytes(written, "big", signed=True)).adjusted() + 1
         return {"value": written, "precision": digits, "scale": scale}
 
     return convert

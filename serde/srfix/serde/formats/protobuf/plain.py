@@ -99,7 +99,8 @@ def with_typed_keys(message: Descriptor) -> Convert | None:
         inner = None if field is None else _held(field).message_type
         if field is not None and _is_map(field) and isinstance(value, Mapping):
             texts = _KEYS.get(_key_type(field), _INTEGER)
-            return {_typed_key(key, texts): held(inner, one) for key, one in value.items()}
+            made = {_typed_key(key, texts): held(inner, one) for key, one in value.items()}
+            return made if len(made) == len(value) else value  # the runtime refuses 1 and "1" beside each other
         return [held(inner, one) for one in value] if isinstance(value, list | tuple) else held(inner, value)
 
     def held(inner: Descriptor | None, value: object) -> object:
