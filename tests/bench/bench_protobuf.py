@@ -86,10 +86,11 @@ def _rich(random: Random) -> Row:
 
     return {
         "ID": random.randrange(2**40), "A": text(), "B": text(), "C": random.randrange(100), "D": random.randrange(2**31),
-        "E": random.randrange(2**60), "F": random.random(), "G": True, "H": random.randbytes(8),
+        "E": random.randrange(2**60), "F": random.random(), "G": random.random() < 0.5, "H": random.randbytes(8),
         "I": {"X": random.randrange(100), "Y": text(), "Z": random.randrange(2**40)},
         "J": [random.randrange(2**20) for _ in range(5)], "K": [{"P": random.randrange(100), "Q": text()} for _ in range(3)],
-        "L": {text(): random.randrange(2**40) for _ in range(3)}, "M": text(), "N": 0, "O": random.randrange(2**40),
+        "L": {text(): random.randrange(2**40) for _ in range(3)}, "M": text(), "N": random.randrange(3),
+        "O": random.randrange(2**40),
     }  # fmt: skip
 
 

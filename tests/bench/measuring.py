@@ -2,7 +2,7 @@
 
 Other processes disturb a machine's caches and clock, CPU time included. Therefore the routes of a group take short turns,
 so that whatever happens meets them alike, and a ratio is the median of the rounds' ratios. A batch's turn is too long for
-that: there the quickest of a route's turns counts, which was disturbed least.
+that: there the quickest of a route's turns counts, which was disturbed least (bench_spark takes medians there).
 """
 
 from __future__ import annotations

@@ -222,14 +222,14 @@ class TestStores:
                 self.build(there, tmp_path / reaction, *under, "--on-error", reaction), codes=(*codes, 2), peak=PEAK
             )
             short(done)
-            if done.returncode == 2:
-                assert not (tmp_path / reaction / "shop").exists()
+            assert (tmp_path / reaction / "shop").exists() is (done.returncode != 2)
 
 
 def test_a_repair_over_rows_that_mean_harm_is_verified_or_a_sentence_says_why(there: World, tmp_path: Path) -> None:
     source = stage(there, [*HOSTILE.values()])
     plan = tmp_path / "p.json"
     judge(there.attack("plan", "--application", "shop", *source, "-o", plan), codes=(0, 1, 2), peak=PEAK)
+    assert plan.exists()
     judge(there.attack("apply", plan, "--yes", cwd=tmp_path), codes=(0, 1, 2), peak=PEAK)
     for output in ("json", "table"):
         done = judge(there.attack("verify", plan, "--output", output, cwd=tmp_path), peak=PEAK)
@@ -300,6 +300,7 @@ class TestAnswers:
             at = ("--registry", server.url, *HASTY, "-R", "max.retries=0")
             done = attack("decode", "--payload", "hex:" + frame(1, b"\x00").hex(), *at, cpu_s=10, wall_s=200)
             short(judge(done, codes=(0, 1, 2), peak=PEAK))
+            assert b"REFERENCE_LINKS" in done.err
 
     @pytest.mark.parametrize(
         "text", [doubling(22), doubling(300), LIST, message("repeated R r = 1;")], ids=["22", "300", "itself", "many"]

@@ -164,7 +164,6 @@ class TestBodies:
             indexes(2**31 - 1),
             indexes(-1),
             indexes(-(2**31)),
-            indexes(0, 0),
             indexes(*(0,) * 31),
             indexes(*(0,) * 40),
             varint(2 * 10**6) + b"\x00" * 900_000,
@@ -172,7 +171,6 @@ class TestBodies:
             varint(1),
             varint(2**32 - 1),
             b"\xff" * 900_000,
-            b"\x80" * 4 + b"\x00",
             b"\x02" + b"\x80" * 900_000,
         ],
         ids=lambda front: f"{front[:8].hex()} {len(front)}",
@@ -182,8 +180,8 @@ class TestBodies:
         for more in ((), ("--columns", "N BIGINT")):
             done = judge(between(schema, good, front + good, tmp_path, *more, framed=False), codes=(1,), peak=PEAK)
             short(done)
-            assert len(rows(done)) in (3, 4)
-            assert rows(done).count(rows(done)[0]) >= 3
+            assert len(rows(done)) == 3
+            assert rows(done).count(rows(done)[0]) == 3
 
 
 KEYS = {
@@ -205,7 +203,7 @@ class TestKeysThatAreNoTexts:
         body = FIRST + part(1, key + number(2, 7))
         done = attack("decode", *self.under(type_), "--columns", "M MAP<STRING, INT>", "--payload", "hex:" + body.hex())
         if type_ == "uint64":  # as other numbers beyond BIGINT
-            judge(done, codes=(0, 1))
+            assert b"OutOfRangeError" in judge(done, codes=(1,)).err
         else:
             assert judge(done, codes=(0,)).lines == [{"M": {text: 7}}]
 

@@ -160,7 +160,7 @@ class TestRows:
             by_column = [to_arrow([payload], USERS, read, engine=each).to_pylist() for each in (None, ValueWise)]
         assert by_column[0] == by_column[1]
 
-    @pytest.mark.parametrize("engine", [nullcontext, python_engine], ids=["kernel", "python"])
+    @pytest.mark.parametrize("engine", [nullcontext, python_engine], ids=["default", "python"])
     @pytest.mark.parametrize(("writer", "value", "reader"), REFUSED.values(), ids=REFUSED)
     def test_what_avro_does_not_resolve_is_a_bad_row(
         self, engine: Any, writer: Any, value: object, reader: Any
