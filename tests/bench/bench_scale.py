@@ -209,7 +209,7 @@ def main() -> int:
         child.communicate()
     diagnosis = examination.diagnosis
     broken = [finding for finding in diagnosis.findings if finding.code == "SRF001" and finding.repairable]
-    print(f"{len(diagnosis.examined)} stores examined, {len(broken)} broken, {len(diagnosis.skipped)} things skipped")
+    print(f"{len(diagnosis.examined)} stores examined, {len(broken)} broken, {len(diagnosis.skipped)} skipped checks")
     for kind, count in sorted(kinds.items(), key=lambda item: -item[1]):
         print(f"{count:8} × {kind}")
     print(f"{asked['offset_fetches']:8} × OffsetFetch (named in pieces: this broker answers nothing else)")
