@@ -24,7 +24,7 @@ def notes_of(tag: str, *, project: str, changelog: str) -> str:
     version = tomllib.loads(project)["project"]["version"]
     if tag != f"v{version}":
         raise ReleaseError(
-            f"The tag is {tag}, and pyproject.toml has the version {version}. Tag v{version}, or change it."
+            f"The tag is {tag}, and pyproject.toml has the version {version}. Tag v{version}, or change pyproject.toml."
         )
     sections = re.split(r"^## ", changelog, flags=re.MULTILINE)[1:]
     for section in sections:

@@ -93,7 +93,10 @@ FINDINGS: Final[Mapping[str, tuple[str, str]]] = {
     "SRF003": ("Readable until the source's next schema", ""),
     "SRF004": ("After an upgrade, kept rows cannot be read", "`--streams-version`; for exact ids, `--state-dir`"),
     "SRF005": ("Look-ups by key silently miss rows", ""),
-    "SRF006": ("A global table cannot be read", "`--state-dir` or `--topology`; else srfix concludes it, and says so"),
+    "SRF006": (
+        "A global table cannot be read",
+        "`--state-dir` or `--topology`; else srfix infers that the table is global, and says so",
+    ),
     "SRF007": ("Subject of a store that logs nothing: harmless", "`--state-dir` or `--topology`"),
     "SRF008": ("Subjects of a removed foreign-key join: harmless", ""),
     "SRF009": ("Subjects left by an application that is gone", "as proof `--gone` or `--ksqldb`"),
@@ -124,7 +127,7 @@ API: Final = (
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Steps of a repair": ("recovery.steps", "recovery.diagnosis", "recovery.findings", "recovery.repair"),
-    "What they look at": ("recovery",),
+    "What the steps look at": ("recovery",),
     "Serializers and deserializers": (
         *("serde.serializer", "serde.deserializer", "serde.dataclass_deserializer", "serde.interface", "serde.batches"),
         *("serde.windowed", "serde.confluent.avro", "serde.confluent.json_schema", "serde.confluent.asynchronous"),

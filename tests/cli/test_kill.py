@@ -156,7 +156,7 @@ class TestStoppedInPart:
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=TIMEOUT_S)
         assert (process.returncode, out) == (130, "")
-        assert "Interrupted. The journal p.json.journal.jsonl says what is done: run the same srfix apply again" in err
+        assert "The journal p.json.journal.jsonl says which steps are done. Run the same srfix apply again" in err
         assert apply(directory, registry).returncode == 0
         assert registry.dump() == repaired
 

@@ -154,7 +154,7 @@ class TestMain:
         assert out == ""
         assert "ZeroDivisionError: by nought" in err
         assert "This is a bug of srfix (ZeroDivisionError)" in err
-        assert "Then file it" in err
+        assert "Then report the bug" in err
 
     def test_help_does_not_import_the_commands(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -195,7 +195,7 @@ class TestKafkaProperties:
 class TestConnection:
     @pytest.mark.parametrize("servers", ["http://registry:8081", "broker:9092, HTTPS://registry"])
     def test_a_url_is_no_broker(self, servers: str) -> None:
-        with pytest.raises(UsageError, match=r"^--bootstrap-servers names a URL\."):
+        with pytest.raises(UsageError, match=r"^--bootstrap-servers names a URL, but a Kafka broker"):
             connect("--bootstrap-servers", servers).kafka_config()
 
     def test_secrets_are_read_when_the_configuration_is_made(
@@ -284,7 +284,7 @@ class TestConfigFile:
         [
             ("a = ", r"is not TOML: Invalid value \(at"),
             ("nonsense = 1", r"^srfix does not read the key in line 1 of the configuration file"),
-            ("[kafka]\nsecurity.protocol = 'x'", r"'kafka\.security' .* with dots needs quotes there"),
+            ("[kafka]\nsecurity.protocol = 'x'", r"'kafka\.security' .* with dots needs quotes"),
             ("kafka = 'x'", r"must be a table: \[kafka\]\.$"),
             ("plan = 'x'", r"must be a table: \[plan\]\.$"),
             (

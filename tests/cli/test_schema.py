@@ -98,7 +98,7 @@ class TestWhereItStands:
     def test_a_schema_that_stands_nowhere_says_so(self, parts: Parts) -> None:
         done = parts.srfix("schema", "NOWHERE INT")
         assert (done.returncode, done.stderr) == (0, "")
-        assert "It is registered under no subject of this registry." in done.stdout
+        assert "The schema is registered under no subject of this registry." in done.stdout
 
 
 class TestWhetherASubjectTakesIt:

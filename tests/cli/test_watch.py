@@ -171,7 +171,7 @@ class TestRunning:
         port = parts.registry.url.rpartition(":")[2]
         done = parts.srfix("watch", "--listen", f"127.0.0.1:{port}")
         assert done.returncode == 2
-        assert f"Nothing can listen on 127.0.0.1:{port} for --listen" in done.stderr
+        assert f"srfix cannot listen on 127.0.0.1:{port} (--listen)" in done.stderr
         done = parts.srfix("watch", "--listen", "[me:topsecret]:1")
         assert (done.returncode, "topsecret" in done.stderr) == (2, False)
 

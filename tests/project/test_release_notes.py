@@ -26,7 +26,7 @@ def test_they_are_the_section_of_the_tags_version(title: str) -> None:
 
 
 def test_a_tag_that_is_not_the_projects_version_is_refused() -> None:
-    expected = "The tag is v1.2.1, and pyproject.toml has the version 1.2.0. Tag v1.2.0, or change it."
+    expected = "The tag is v1.2.1, and pyproject.toml has the version 1.2.0. Tag v1.2.0, or change pyproject.toml."
     with pytest.raises(SCRIPT["ReleaseError"], match=f"^{re.escape(expected)}$"):
         notes_of("v1.2.1", project=PROJECT, changelog=CHANGELOG.format("1.2.0"))
 

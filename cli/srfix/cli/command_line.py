@@ -70,9 +70,8 @@ def state() -> None:
     """Look into the state directory of a Kafka Streams or ksqlDB application.
 
     srfix never writes to the directory, not even a lock. It opens the files through links in a directory for temporary
-    files. You may also give a copy.
-    While the application runs, a copy is better, because some rows are only in the application's memory. Stores need the
-    extra: pip install 'srfix[state]'.
+    files. You may also give a copy. While the application runs, some rows are only in the application's memory. Neither the
+    directory nor a copy of it has these rows. Stores need the extra: pip install 'srfix[state]'.
     """
 
 
@@ -220,7 +219,7 @@ def _report_bug(error: BaseException, redactor: Redactor) -> ExitCode:
     say(redactor.scrub(trace), err=True, as_it_is=True)
     _say(
         f"This is a bug of srfix ({type(error).__name__}), not of your cluster. First check that the text above "
-        f"contains nothing private. Then file it, with the text above and this line: srfix {version('srfix')}, "
+        f"contains nothing private. Then report the bug, with the text above and this line: srfix {version('srfix')}, "
         f"Python {platform.python_version()}, {platform.system()} {platform.machine()}.",
         redactor,
     )

@@ -15,7 +15,7 @@ from srfix.serde.waiting import watch_with
 FIRST_S: Final = 5.0
 """After this number of seconds, a line tells of the wait."""
 AGAIN_S: Final = 30.0
-"""Seconds between two lines about the same."""
+"""Seconds between two lines about the same wait."""
 _LOOK_S: Final = 0.5
 
 

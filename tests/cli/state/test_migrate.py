@@ -54,4 +54,4 @@ class TestRebuild:
     def test_the_kind_must_be_said(self) -> None:
         done = srfix("state", "rebuild", *self.GIVEN, "--streams-version", "2.6.3")
         assert done.returncode == 2
-        assert "--kind says what the store is" in done.stderr
+        assert "Give the store's kind (--kind)" in done.stderr

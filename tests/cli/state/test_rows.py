@@ -64,7 +64,7 @@ class TestGet:
         done = srfix("state", "get", OLD, "nobody", "--store", "ts")
         assert (done.returncode, done.stdout) == (1, "There is no row.\n")
         assert (
-            "srfix looked for the bytes 0x6e6f626f6479. A stored key that begins with a schema id has other bytes"
+            "srfix looked for the bytes 0x6e6f626f6479. If the stored keys begin with a schema id, write hex:"
             in done.stderr
         )
 

@@ -144,9 +144,9 @@ class TestPlanExpiry:
         plan = str(tmp_path / "p.json")
         assert main([*EXPIRY, plan]) == 0
         shown = capsys.readouterr()
-        assert "Plan: delete 1 keys of users" in shown.out
+        assert "Plan: delete 1 key of users" in shown.out
         assert "'ann' of 2020-09-13T12:26:40+00:00, partition 0, offset 1" in shown.out
-        assert shown.err == f"Plan written to {plan}, its 1 records to {plan}.records.jsonl.\n"
+        assert shown.err == f"Plan written to {plan}, and its 1 record to {plan}.records.jsonl.\n"
         assert main(["apply", plan, "--yes"]) == 0
         assert live(broker, "users") == {b"bob": ROWS[b"bob"]}
         capsys.readouterr()

@@ -116,7 +116,7 @@ def apply(
     on_the_way = StepsOnTheWay(part)
     is_news, is_unfound = True, False
     with (
-        running(journal_path, says="what is done") as run,
+        running(journal_path, says="which steps are done") as run,
         connection_of_plan(connection, plan).registry_client() as registry,
     ):
         if not is_there(journal_path):
@@ -132,8 +132,8 @@ def apply(
                 case Reopened(missing=missing):
                     gone = ", ".join(f"schema id {each.schema_id} under {each.subject}" for each in missing)
                     say_on_the_way(
-                        f"This plan was carried out before. Since then somebody has deleted for good: {gone}. srfix "
-                        "registers it again."
+                        f"This plan was carried out before. Since then somebody has permanently deleted {gone}. srfix "
+                        "registers what was deleted again."
                     )
                 case LeftForLater(steps=steps):
                     left = steps

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 @click.option(
     "--role",
     **choice_of(ROLES, "value"),
-    help="Which payloads to decode. The others are shown undecoded.",
+    help="Which payloads to decode. The other payloads are shown undecoded.",
 )
 @click.option(
     "--resolve",
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 )
 @click.option("--subject", help="The subject to ask. Default: the subject of the topic, or of the store.")
 @click.option("--second-subject", help="The subject to fall back to. Default: the subject of the topic.")
-@option("--application", metavar="ID", help="With --store: ask the store's subject.")
+@option("--application", metavar="ID", help="With --store: the application of the store.")
 @option("--store", metavar="NAME", help="The state store, whether or not its changelog topic exists.")
 @click.option(
     "--format",

@@ -99,8 +99,8 @@ def demo(keep: bool, real: bool, ready_file: Path | None) -> ExitCode:
             directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="srfix-demo-")))
         except OSError as error:
             raise UsageError(
-                f"The demonstration needs a directory for temporary files ({error.strerror}). Set TMPDIR to one that can be "
-                "written to."
+                f"The demonstration needs a directory for temporary files ({error.strerror}). Set TMPDIR to a directory "
+                "that can be written to."
             ) from error
         story = Story(broker=broker, registry=registry, client=client, staged=staged, directory=directory, srfix=main)
         return story.tell()

@@ -43,7 +43,7 @@ _USER: Final = "basic.auth.user.info=USER:env:REGISTRY_PASSWORD"
 def explain(what: str | None, output: blocks.OutputFormat) -> ExitCode:
     """Explain a finding code (SRF001) or a pasted stack trace, and say what to do next.
 
-    Without an argument it lists all codes.
+    Without an argument srfix lists all codes.
     """
     from srfix.recovery.explain.stack_trace import Explanation, read
 
@@ -171,7 +171,7 @@ def _reading_blocks(reading: StackTraceReading) -> list[blocks.Block]:
     shown += [blocks.Heading("Next", level=2), blocks.Commands((*_to_set_first(), reading.next_command))]
     if _to_set_first() or any(word in reading.next_command.split() for word in ("TOPIC", _USER)):
         shown.append(
-            blocks.Paragraph("Replace the words in capitals with your own values. Your text does not contain them.")
+            blocks.Paragraph("Replace the words in capitals with your own values, which your text does not contain.")
         )
     if reading.finding is not None:
         shown.append(blocks.Commands((f"srfix explain {reading.finding}",)))

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     "--all-versions",
     is_flag=True,
     help=(
-        "Do not count the topic. Register every version of the source's subject, also soft-deleted ones. For an "
+        "Do not count the ids in the topic. Register every version of the source's subject, also soft-deleted ones. For an "
         "emergency."
     ),
 )
@@ -86,7 +86,7 @@ if TYPE_CHECKING:
 @click.option(
     "--as-shell",
     is_flag=True,
-    help=("Print the plan as sh and curl commands. If you have no right to write, somebody who has it can run them."),
+    help="Print the plan as sh and curl commands, which somebody who has the right to write can run.",
 )
 @click.option(
     "--version-limit",
@@ -137,7 +137,7 @@ def plan(
 
     if only_live and all_versions:
         raise UsageError(
-            "--only-live needs a count of the ids, and --all-versions does not count them: give only one of them."
+            "--only-live needs a count of the ids, but --all-versions counts no ids. Give only one of the two options."
         )
     width = Width.ALL_VERSIONS if all_versions else Width.ONLY_LIVE if only_live else Width.WIDE
     _refuse_mixture(topic, selection, asked)

@@ -48,7 +48,7 @@ _NOTHING_LEFT = "Nothing is left to undo: the repair has already reset its own c
 def rollback(
     path: Path, expect_digest: str | None, yes: bool, connection: Connection, output: OutputFormat
 ) -> ExitCode:
-    """Undo a repair, last step first. If others have changed something since the repair, srfix keeps and names it.
+    """Undo a repair, last step first. If somebody else has changed something since, srfix keeps the change and names it.
 
     JOURNAL is the file that `srfix apply` wrote beside the plan; you may also give the plan's name. Asks first, unless
     --yes.

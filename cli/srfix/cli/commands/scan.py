@@ -45,7 +45,7 @@ _FEW_PARTITIONS: Final = 16
     "--global",
     "is_global",
     is_flag=True,
-    help="Count all records as live, as a global table restores them (the default).",
+    help="Count all records as live, because a global table restores all of them (the default).",
 )
 @click.option("--role", **choice_of(ROLES, "both"), help="Which payloads to look at.")
 @options.topic_isolation_option("How the restore reads; exactly-once applications use read_committed.")
@@ -70,7 +70,7 @@ def scan(
 ) -> ExitCode:
     """Count the schema ids in TOPIC, by partition (a census). Reads only.
 
-    With a registry it names the subjects that hold each id. Exit code 2 if it could not look at everything.
+    With a registry srfix names the subjects that hold each id. Exit code 2 if srfix could not look at everything.
     """
     from srfix.cli.session import open_cluster, show_progress
     from srfix.recovery.documents import NotLookedAt

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @half_options
 @schema_options
 @click.option("--from-subject", metavar="SUBJECT", help="Take the columns from this subject's schema instead.")
-@click.option("--version", type=click.IntRange(min=1), help="With --from-subject: this version, not the latest.")
+@click.option("--version", type=click.IntRange(min=1), help="With --from-subject: this version instead of the latest.")
 @click.option("--subject", help="Ask the registry whether this subject would accept the schema. Nothing is written.")
 @connection_options
 @output_option
@@ -48,9 +48,9 @@ def schema(
 ) -> ExitCode:
     """Print the schema that ksqlDB makes from columns, ready to register, and the subjects that hold it already.
 
-    The columns are ksqlDB's: "ID INT, NAME STRING, TAGS ARRAY<STRING>". Default: the schema that a running query of ksqlDB
-    up to 0.28 registers under a changelog subject. With a registry srfix looks for the schema there. Exit code 1 if
-    --subject would refuse the schema.
+    Write the columns as in ksqlDB: "ID INT, NAME STRING, TAGS ARRAY<STRING>". By default srfix prints the schema that a
+    running query of ksqlDB up to 0.28 registers under a changelog subject. With a registry srfix looks for the schema
+    there. Exit code 1 if the subject of --subject would refuse the schema.
     """
     from srfix.recovery.inspect.standing import acceptance_of, standing_of
     from srfix.serde.connect.columns import Inferred
@@ -173,11 +173,11 @@ def _blocks(
                     (h.subject, str(h.version), str(h.schema_id), "soft-deleted" if h.deleted else "live")
                     for h in standing.holders
                 ),
-                title="It is registered under",
+                title="The schema is registered under",
             )
         else:
             where = "no subject" if standing.is_complete else "none of the changelog-like subjects"
-            yield blocks.Paragraph(f"It is registered under {where} of this registry.")
+            yield blocks.Paragraph(f"The schema is registered under {where} of this registry.")
     if acceptance is not None:
         yield from blocks.titled_list("Why it is refused", acceptance.reasons)
         yield blocks.FieldList((("compatibility", acceptance.level or "none"), ("mode", acceptance.mode or "none")))

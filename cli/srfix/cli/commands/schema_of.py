@@ -20,11 +20,11 @@ from srfix.serde.hints import nearest
 def schema_of(name: str | None) -> ExitCode:
     """Print the JSON Schema of a document: diagnosis, plan, verification, census, …
 
-    You may also give a command's name. Without a name it lists all documents.
+    You may also give a command's name. Without a name srfix lists all documents.
     """
     if name is None:
         rows = tuple((entry.name, entry.written_by) for entry in DOCUMENTS)
-        blocks = (Table(("document", "written by"), rows), Paragraph("Run srfix schema-of with one of them."))
+        blocks = (Table(("document", "written by"), rows), Paragraph("Run srfix schema-of with one of these names."))
         write_report(Report(document={}, blocks=blocks), OutputFormat.TABLE)
         return ExitCode.OK
     document = document_named(name)

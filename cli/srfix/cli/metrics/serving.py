@@ -38,7 +38,7 @@ def serving(standing: Standing, host: str, port: int) -> Iterator[tuple[str, int
         is_plain = ":" not in host or names_servers(f"[{host}]:1")  # otherwise the text may contain a password
         where = f"{host}:{port}" if is_plain else "the address"
         raise UsageError(
-            f"Nothing can listen on {where} for --listen: {error.strerror or error}. Choose another HOST:PORT, or "
+            f"srfix cannot listen on {where} (--listen): {error.strerror or error}. Choose another HOST:PORT, or "
             "`--listen off`."
         ) from error
     thread = threading.Thread(target=server.serve_forever, name="srfix-metrics", daemon=True)
@@ -68,10 +68,10 @@ def _application(standing: Standing, registry: CollectorRegistry) -> WSGIApplica
                 return [json.dumps(document).encode() + b"\n"]
             case "GET" | "HEAD", _:
                 start_response("404 Not Found", [("Content-Type", "text/plain; charset=utf-8")])
-                return [b"There are /metrics and /healthz.\n"]
+                return [b"This server has only /metrics and /healthz.\n"]
             case _:
                 start_response("405 Method Not Allowed", [("Content-Type", "text/plain; charset=utf-8")])
-                return [b"GET and HEAD alone.\n"]
+                return [b"This server answers only GET and HEAD.\n"]
 
     return answer
 

@@ -26,11 +26,11 @@ _LOOKS: Final = 3
 LABELS: Final = ("code", "severity", "application", "store", "role")
 
 _IDS_MISSING: Final = "Schema ids missing under a phantom subject, each counted once for each subject."
-_NOT_LOOKED_AT: Final = "Skipped checks of the last full look that could hide a finding."
+_NOT_LOOKED_AT: Final = "Checks that the last full look skipped, and that could hide a finding."
 _LAST_LOOK: Final = "When the cluster and the registry last both answered."
 _REGISTRATIONS: Final = "Schema ids missing under a phantom subject, by whether watch registered them."
 _RELAXED: Final = "Phantom subjects whose compatibility somebody relaxed and did not put back."
-_LAG: Final = "Records that the last short look did not read; the next one will."
+_LAG: Final = "Records that the last short look did not read; the next look will read them."
 
 _Numbers: TypeAlias = Mapping[Any, float] | None
 """By the labels' values; None if they are not known."""
@@ -49,7 +49,7 @@ class Standing:
     _missing: set[tuple[str, int]] = field(default_factory=set)
     _withheld: dict[str, tuple[int, ...]] = field(default_factory=dict)
     _not_looked_at: int | None = None
-    """Only skipped things that could hide a finding. Others occur in every look, and are no reason for an alert."""
+    """Only skipped things that could hide a finding. Other things are skipped in every look, so they raise no alert."""
     _stores: int | None = None
     _last_look_s: float | None = None
     """The last time when both cluster and registry had answered, in seconds since 1970."""
@@ -138,7 +138,7 @@ class Standing:
         yield from _metrics(
             GaugeMetricFamily,
             {
-                "srfix_up": ("1 if the cluster or the registry answered the last request.", ("end",), up),
+                "srfix_up": ("1 if this end (the cluster or the registry) answered the last request.", ("end",), up),
                 "srfix_findings": ("Findings of the last full look, notes too.", LABELS, self._findings),
                 "srfix_ids_missing": (_IDS_MISSING, (), _alone(missing)),
                 "srfix_not_looked_at": (_NOT_LOOKED_AT, (), _alone(self._not_looked_at)),

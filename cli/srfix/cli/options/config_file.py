@@ -67,7 +67,7 @@ def property_value(path: str, name: str, value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, (str, int, float)):
         return str(value)
-    hint = " A name with dots needs quotes there." if isinstance(value, dict) else ""
+    hint = " In this file, a name with dots needs quotes." if isinstance(value, dict) else ""
     raise UsageError(f"{name!r} in the configuration file {path!r} must be text, a number or true/false.{hint}")
 
 

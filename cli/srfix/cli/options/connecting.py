@@ -61,13 +61,13 @@ class Connection:
             )
         if re.search(r"(?:^|,)\s*(?i:https?):", servers):
             raise UsageError(
-                "--bootstrap-servers names a URL. A Kafka broker speaks no HTTP: give HOST:9092, and the registry's URL to "
-                "--registry."
+                "--bootstrap-servers names a URL, but a Kafka broker speaks no HTTP. Give HOST:9092 here, and give the "
+                "registry's URL to --registry."
             )
         if any(not is_ipv6(address) for address in re.findall(r"\[([^\]]*)\]?", servers)):
             raise UsageError(
-                "--bootstrap-servers has brackets without an IPv6 address in them (not shown, it may contain a "
-                "password). Give HOST:9092, or [2001:db8::1]:9092. User and password are properties: -X "
+                "--bootstrap-servers has brackets without an IPv6 address in them (not shown, because the text may contain "
+                "a password). Give HOST:9092, or [2001:db8::1]:9092. User and password are properties: -X "
                 "sasl.username=…"
             )
         from srfix.serde.registry.secret import revealed

@@ -170,7 +170,7 @@ class PolicyChoice:
         *,
         on_second: Callable[[SecondAnswered], None] | None = None,
     ) -> Resolver:
-        """`on_second` is called when a second subject answered; None prints a line on standard error."""
+        """`on_second` is called when a second subject answered. With None, srfix prints a line on standard error."""
         from srfix.serde.resolve.policies import ById, DualSubject, UnderOneSubject
         from srfix.serde.subjects.strategies import TopicSubject
 

@@ -24,10 +24,10 @@ SPARK: Final = "spark"
 class CensusEngineChoice:
     engine: str = LOCAL
     master: str | None = None
-    """The Spark master, or a Connect server (`sc://…`). None uses Spark's own configuration, otherwise this machine."""
+    """The Spark master, or a Connect server (`sc://…`). With None: Spark's own configuration, otherwise this machine."""
     spark_conf: Mapping[str, str] = field(default_factory=dict, repr=False)
     processes: int = 1
-    """The number of processes that read a topic at once, each a share of its partitions."""
+    """The number of processes that read a topic at once. Each of them reads a share of the partitions."""
 
     def path(self, path: str) -> str:
         """A path that the engine can use: absolute for Spark, whose workers have other working directories."""
@@ -97,8 +97,8 @@ engine_options = values.handing_over(
         show_default=True,
         metavar="N",
         help=(
-            "The number of processes that read a topic at the same time, each a share of its partitions. With "
-            "--max-records only one process reads."
+            "The number of processes that read a topic at the same time. Each of them reads a share of the partitions. "
+            "With --max-records only one process reads."
         ),
     ),
 )
@@ -107,8 +107,8 @@ task_engine_options = values.handing_over(
     "engine",
     _engine,
     _engine_option(
-        "What does the work: this process, one task of the application after another; or Spark, one task of the "
-        "application in each Spark task. Spark needs pip install 'srfix[spark,state]' here and on its workers. The "
+        "Where the work is done: in this process, one task of the application after another; or on Spark, with a Spark "
+        "task for each task of the application. Spark needs pip install 'srfix[spark,state]' here and on its workers. The "
         "workers must see the directories under the same paths."
     ),
     *_OF_SPARK,

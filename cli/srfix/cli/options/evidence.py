@@ -30,7 +30,7 @@ class KsqldbServers:
     ksqldb_config: tuple[str, ...] = ()
 
     def noted(self) -> Self:
-        """The same, after the secrets have been noted so that srfix never shows them."""
+        """These servers, after the secrets have been noted so that srfix never shows them."""
         redactor = click.get_current_context().find_object(Redactor)
         if redactor is not None:
             redactor.note_properties(self.ksqldb)

@@ -24,7 +24,7 @@ _USERS: Final = frozenset({"--ksqldb-user"})
 
 
 def given_options() -> CommandLine:
-    """The options on the command line, without secrets; for others (HTML, Markdown) also the cluster and registry."""
+    """The options on the command line, without secrets; in HTML and Markdown also the cluster and registry."""
     ctx = click.get_current_context()
     option_names = frozenset[str]().union(*KNOWN_OPTIONS.values())
     here = {ParameterSource.COMMANDLINE}

@@ -62,8 +62,8 @@ def schema_text(argument: str, format_: Format) -> str:
     """The text of a schema of a format, which the user gave as text or as @FILE."""
     if argument.endswith(".proto") and format_ not in (*_NO_SCHEMAS, Format.PROTOBUF):
         raise UsageError(
-            f"The schema file {argument.removeprefix('@')} holds a Protobuf schema, and the format is {format_.value}. Give "
-            "--format protobuf, or a schema of the format."
+            f"The schema file {argument.removeprefix('@')} holds a Protobuf schema, but the format is {format_.value}. Give "
+            "--format protobuf, or a schema of that format."
         )
     if not argument.startswith("@"):
         if os.path.isfile(argument):
@@ -83,8 +83,8 @@ def schema_text(argument: str, format_: Format) -> str:
         raise UsageError(f"The schema file {argument[1:]} is not UTF-8 text; save it as UTF-8.") from None
     except ValueError as error:
         raise UsageError(
-            f"The schema file {argument[1:]} is not JSON ({error}). Name the file that holds the schema's text (Protobuf's "
-            "ends with .proto)."
+            f"The schema file {argument[1:]} is not JSON ({error}). Name the file that holds the schema's text (a "
+            "Protobuf file ends with .proto)."
         ) from None
     except RecursionError:
         return text  # the schema's parser will say so
@@ -136,7 +136,8 @@ class InternalSchemaChoice:
             )
         if self.full_name is not None and format_ is not Format.PROTOBUF:
             raise UsageError(
-                "With --schema or --schema-id, --full-name is for Protobuf, where it names the message. Leave it out otherwise."
+                "With --schema or --schema-id, --full-name is for Protobuf, where it names the message. For other formats, "
+                "leave --full-name out."
             )
         return self.full_name
 
@@ -180,8 +181,8 @@ schema_options = handing_over(
     click.option(
         "--full-name",
         metavar="NAME",
-        help="The record's name with its namespace. Default: ksqlDB's. With a given Protobuf schema: the message to write, "
-        "or with --from-subject the message whose columns srfix reads; default: the first.",
+        help="The record's name with its namespace. Default: ksqlDB's name. With a given Protobuf schema: the message to "
+        "write. With --from-subject: the message whose columns srfix reads. Default for both: the first message.",
     ),
     click.option(
         "--source-name",

@@ -74,8 +74,8 @@ isolation_option = option(
     "--isolation",
     **choice_of((AUTO, *_ISOLATIONS), AUTO),
     help=(
-        "How restores read: read_committed for exactly-once applications, read_uncommitted for others. Default: "
-        "srfix concludes it from the applications' transactional ids."
+        "How restores read: read_committed for exactly-once applications, read_uncommitted for other applications. "
+        "Default: srfix concludes it from the applications' transactional ids."
     ),
 )
 
@@ -189,7 +189,7 @@ changelogs_option = option(
     is_flag=True,
     help=(
         "Read every changelog topic as a whole, and look for schema ids that the registry has lost (SRF014). "
-        "Without this option srfix looks at the first and newest records of each partition, of at most 50 topics."
+        "Without this option srfix looks at the first and newest records of each partition, in at most 50 topics."
     ),
 )
 

@@ -89,7 +89,7 @@ allow_options = handing_over(
         metavar="PLAN",
         help=(
             "A signed-off plan. srfix watch registers schemas of the plan's source subjects under the plan's "
-            "phantom subjects, with the same kinds of steps as in the plan. Without --allow it writes nothing."
+            "phantom subjects, with the same kinds of steps as in the plan. Without --allow srfix watch writes nothing."
         ),
     ),
     option(

@@ -82,8 +82,8 @@ topic_options = values.handing_over(
         "--group",
         metavar="GROUP",
         help=(
-            "The reader's consumer group (for a Connect sink: connect-NAME). Only records that the group has not "
-            "read yet count."
+            "The reader's consumer group (for a Connect sink: connect-NAME). srfix counts only records that the "
+            "group has not read yet."
         ),
     ),
     click.option(

@@ -107,7 +107,7 @@ def judge(
 
 
 def judge_diagnosis(diagnosis: Diagnosis, gate: Gate, selection: Selection) -> Judged:
-    """The same for a diagnosis, limited to the selected stores."""
+    """Judges a diagnosis, limited to the selected stores."""
     acknowledged = {ignored_finding.what for ignored_finding in diagnosis.ignored}
 
     def is_asked(key: FindingIdentity) -> bool:

@@ -1,4 +1,4 @@
-"""What `apply` and `rollback` share, apart from `session`: that loads the Kafka client, which apply does not need."""
+"""What `apply` and `rollback` share, apart from `session`, which loads the Kafka client that apply does not need."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def running(journal_path: Path, *, says: str | None = None) -> Iterator[Running]
     except KeyboardInterrupt:
         if says is not None:
             say_aside(
-                f"Interrupted. The journal {journal_path} says {says}: run the same srfix apply again, or undo it with "
-                f"{given_options().quoted('rollback', *positional(str(journal_path)))}.",
+                f"Interrupted. The journal {journal_path} says {says}. Run the same srfix apply again, or undo these steps "
+                f"with {given_options().quoted('rollback', *positional(str(journal_path)))}.",
             )
         raise
 
@@ -67,7 +67,7 @@ def way_on(path: Path, journal_path: Path, code: ExitCode, *, again: tuple[str, 
     """How to undo a plan that was carried out; if the run stopped, also how to continue it, with the options `again`."""
     command_line = given_options()
     if code is ExitCode.OK:
-        yield Paragraph("To undo it:")
+        yield Paragraph("To undo the plan:")
     else:
         yield Paragraph("Remove the cause, then continue:")
         yield Commands((command_line.command("apply", *again, *positional(str(path))),))

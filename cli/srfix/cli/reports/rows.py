@@ -154,4 +154,4 @@ _COLUMNS: Final[Mapping[str, Callable[[DecodedRow], str | None]]] = {
 }
 """Everything in which two rows can differ has a column: a join's window has numbers, its list store has sides."""
 _ALWAYS: Final = ("task", "time", "key", "value")
-"""The others are shown only if a row has a value for them."""
+"""The other columns are shown only if a row has a value for them."""

@@ -41,9 +41,9 @@ class TopicAppliedStep(Part):
     stood: int
     """Records that an earlier run wrote."""
     left: int
-    """Keys that srfix did not change, because others have written them since."""
+    """Keys that srfix did not change, because somebody else has written them since."""
     put_back: int
-    """Records of others that srfix's write replaced, and that srfix then wrote again."""
+    """Records that somebody else wrote just before srfix's own writes. srfix wrote these records again."""
 
 
 class TopicUndoneStep(TopicAppliedStep):
@@ -204,8 +204,9 @@ def _is_wanted(plan: plan_file.TopicPlan, question: str, command: str) -> bool:
 def _remarks(report: StepReport) -> str:
     parts = [
         f"{counted(report.stood, 'record')} already there" if report.stood else "",
-        f"{counted(report.left, 'key')} not changed, because others have written there" if report.left else "",
-        f"srfix replaced {counted(report.put_back, 'record')} of others, and wrote them again"
+        f"{counted(report.left, 'key')} not changed, because somebody else has written there" if report.left else "",
+        f"somebody else wrote {counted(report.put_back, 'record')} just before srfix did, so srfix wrote "
+        f"{'it' if report.put_back == 1 else 'them'} again afterwards"
         if report.put_back
         else "",
     ]
@@ -227,7 +228,7 @@ def _blocks(plan: plan_file.TopicPlan, path: Path, command_line: CommandLine) ->
         case plan_file.SeedChangelog():
             yield blocks.Heading(f"Plan: fill {work.changelog} from {work.source}")
         case plan_file.ExpireKeys():
-            yield blocks.Heading(f"Plan: delete {plan.rows:,} keys of {work.topic}")
+            yield blocks.Heading(f"Plan: delete {counted(plan.rows, 'key')} of {work.topic}")
             yield blocks.FieldList(
                 tuple((f"sample {number}", text) for number, text in enumerate(work.samples, start=1))
             )

@@ -128,7 +128,7 @@ def _by_id(events: Sequence[Event]) -> Iterator[blocks.Block]:
                 of_subject,
                 {
                     "schema id": lambda event: event.schema_id,
-                    "outcome": lambda event: "holds" if isinstance(event, Confirmed) else "does not hold",
+                    "outcome": lambda event: "passed" if isinstance(event, Confirmed) else "failed",
                     "rows read": lambda event: f"{event.rows:,}" if event.rows else None,
                     "what": lambda event: event.what,
                 },
@@ -173,7 +173,7 @@ class VerificationDocument(VersionedDocument, tag="srfix.verification/1"):
     digest: Sha256
     """The digest of the plan."""
     verified: bool
-    """True if every check holds and srfix looked at everything."""
+    """True if every check passed and srfix looked at everything."""
     subjects: list[VerifiedSubject]
     checks: list[VerifiedId]
     skipped: list[NotVerified]
@@ -199,8 +199,8 @@ def verification_document(
 _TAKEN: Final = ("path", "expect_digest", "config", "details", "quiet", "output", *CONNECTION_PARAMETERS)
 """The options that such a plan uses, and those of the connection."""
 _WORDS: Final = {
-    TopicOutcome.HOLDS: "holds",
-    TopicOutcome.FAILS: "does not hold",
+    TopicOutcome.HOLDS: "passed",
+    TopicOutcome.FAILS: "failed",
     TopicOutcome.NOT_KNOWN: "not known",
 }
 
@@ -216,9 +216,9 @@ class CheckedPartition(Part):
     planned: Count
     """Keys that the plan writes there."""
     stands: Count
-    """The number of these keys that are as the plan left them."""
+    """The number of planned keys that are as the plan left them."""
     since: Count = field(name="written_since")
-    """The number of these keys that somebody has written since."""
+    """The number of planned keys that somebody has written since."""
 
 
 class TopicVerificationDocument(VersionedDocument, tag="srfix.topic-verification/1"):
@@ -228,7 +228,7 @@ class TopicVerificationDocument(VersionedDocument, tag="srfix.topic-verification
     """The digest of the plan."""
     topic: str
     verified: bool
-    """True if every check holds."""
+    """True if every check passed."""
     checks: list[CheckedPartition]
 
 

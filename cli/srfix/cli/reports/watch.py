@@ -119,7 +119,7 @@ class WatchLine(Document, tag="srfix.watch/1"):
     schema_ids: list[int] | UnsetType = UNSET
     why: str | UnsetType = UNSET
     journal: str | UnsetType | None = UNSET
-    """The journal with which `srfix rollback` undoes it."""
+    """The journal with which `srfix rollback` undoes the registration."""
     put_back: list[str] | UnsetType = UNSET
     """The relaxed compatibility that this instance has reset, in words."""
 

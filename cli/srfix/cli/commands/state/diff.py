@@ -62,10 +62,10 @@ def diff(
     """Compare a store in DIR with its changelog or source topic, key by key. Writes nothing.
 
     A key can be missing, extra, or stale (an older timestamp), or have another schema id or other bytes. If the topic has
-    deleted a record, or the store may have dropped a row, the result is “not known”, and does not count as a difference. The
-    same holds for windows that are older than all windows in the store. In a versioned store srfix compares each version. In
-    a join's list store, and for foreign-key subscriptions, it compares the stored bytes. Exit code 1 if something differs or
-    the store is damaged; otherwise 2 if something is not known or was not looked at.
+    deleted a record, or the store may have dropped a row, the result is “not known”, and does not count as a difference. It
+    is also “not known” for windows that are older than all windows in the store. In a versioned store srfix compares each
+    version. In a join's list store, and for foreign-key subscriptions, it compares the stored bytes. Exit code 1 if
+    something differs or the store is damaged; otherwise 2 if something is not known or was not looked at.
     """
     from srfix.cli.on_spark import WatchedParts
     from srfix.cli.session import open_cluster, patience_s
@@ -171,7 +171,7 @@ def _blocks(done: Sequence[Comparison]) -> Iterator[Block]:
     if differences:
         yield table_of(differences, columns, title="Keys that differ")
     if sum(sum(comparison.counts.values()) for comparison in done) > len(differences):
-        yield Paragraph("The first 100 of each task are shown.")
+        yield Paragraph("Of each task, srfix shows only the first 100 differences.")
 
 
 def _key(form: StoreFormat, key: bytes) -> str:

@@ -103,8 +103,8 @@ def _blocks(estimates: Sequence[EstimatedStore]) -> Iterator[Block]:
     )
     if any(row.records_left_at_least != row.records_left for row in estimates):
         yield Paragraph(
-            "A checkpoint names the last record in a store (Kafka Streams 2.6 and later) or the next one (up to "
-            "2.5). DIR does not show which. So one record of each partition may or may not be left to restore."
+            "A checkpoint names the last record in a store (Kafka Streams 2.6 and later) or the record after it (up to "
+            "2.5). DIR does not show which of the two. So one record of each partition may or may not be left to restore."
         )
     if any(row.is_source and row.would_a_standby_spare_it for row in estimates):
         yield Paragraph(

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 @click.option(
     "--typed",
     is_flag=True,
-    help="Keys and values as typed columns of --key-columns and --value-columns, not as JSON (parquet, arrow).",
+    help="Keys and values as typed columns of --key-columns and --value-columns, instead of JSON (parquet, arrow).",
 )
 @reading_options
 @retention_option
@@ -72,10 +72,11 @@ def export(
 ) -> ExitCode:
     """Write the rows of a store in DIR to files such as STORE-TASK.parquet. srfix never writes to DIR itself.
 
-    The files hold keys and values as bytes. With --key-format and --value-format they also hold them as JSON. srfix writes
-    rows while it reads, so the store may have any size. A file gets its name when it is complete, and srfix overwrites no
-    file. It prints the names of the files. Exit code 1 if a row could not be decoded, or if the store is damaged; the file
-    then holds the rows before the damage. With --engine spark all files get their names together, when all are complete.
+    The files hold keys and values as bytes. With --key-format and --value-format the files also hold keys and values as
+    JSON. srfix writes rows while it reads, so the store may have any size. A file gets its name when it is complete, and
+    srfix overwrites no file. srfix prints the names of the files. Exit code 1 if a row could not be decoded, or if the
+    store is damaged; the file then holds the rows before the damage. With --engine spark all files get their names
+    together, when all are complete.
     """
     from srfix.recovery.stores.exporting import exporting
     from srfix.recovery.stores.rows import ROWS_DECODED_TOGETHER, Retention, decoded_batches, typed_columns
@@ -94,7 +95,7 @@ def export(
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{out!r} cannot be made: {error.strerror}.") from error
+        raise UsageError(f"The directory {out!r} cannot be made: {error.strerror}.") from error
     kind = form or ExportFormat.PARQUET
     if typed and reading.key_columns is None and reading.value_columns is None:
         raise UsageError("--typed needs the columns: give --value-columns, --key-columns or both.")

@@ -48,7 +48,7 @@ class RowReading:
         store: str,
         on_second: Callable[[SecondAnswered], None] | None = None,
     ) -> Iterator[RecordDecoder]:
-        """The decoder for keys and values with a format; the others stay bytes."""
+        """The decoder for keys and values with a format; other keys and values stay bytes."""
         from srfix.cli.options.decoding import NoRegistry, PolicyChoice
 
         halves = {

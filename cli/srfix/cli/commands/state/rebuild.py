@@ -98,9 +98,9 @@ def rebuild(
     """Build the directory of a store from the topic that the store restores from.
 
     The rows are the bytes of the topic, as after a restore. With --subject srfix writes each value under the schema of this
-    subject: this helps a reader if the registry cannot be repaired. Kafka Streams then restores only later records. The new
+    subject, which helps a reader if the registry cannot be repaired. Kafka Streams then restores only later records. The new
     directory is complete, or does not exist. srfix registers nothing, and writes to no topic. After an interrupt or SIGTERM
-    it removes its files, and the exit code is 130.
+    srfix removes its files, and the exit code is 130.
     """
     from srfix.cli.ending import tidying_up
     from srfix.cli.on_spark import WatchedParts, tell_notes
@@ -112,7 +112,7 @@ def rebuild(
     from srfix.recovery.stores.rebuild.rebuild import rebuild as rebuild_store
 
     if kind is None:
-        raise UsageError("--kind says what the store is: timestamped-kv for a table of Kafka Streams 2.3 and later.")
+        raise UsageError("Give the store's kind (--kind): timestamped-kv for a table of Kafka Streams 2.3 and later.")
     values.check()
     release = Release.parse(streams_version)
     beside = _state(None if beside_dir is None else engine.path(beside_dir), application)
@@ -190,7 +190,7 @@ def _state(beside_dir: str | None, application: str) -> ApplicationState | None:
         if state.application == application:
             return state
     names = ", ".join(state.application for state in states)
-    raise UsageError(f"--beside {beside_dir}: it has no application {application!r}, only {names}.")
+    raise UsageError(f"--beside {beside_dir} has no application {application!r}, only {names}.")
 
 
 def _subtopology(subtopology: int | None, beside: ApplicationState | None, store: str) -> int:
@@ -213,7 +213,7 @@ def _subtopology(subtopology: int | None, beside: ApplicationState | None, store
 @command()
 @click.argument("directory", metavar="DIR", **path_completion("DIR"))
 @option("--application", metavar="ID", help="Which application, if DIR has several.")
-@option("--store", metavar="NAME", help="The store whose rows change. srfix copies the others.")
+@option("--store", metavar="NAME", help="The store whose rows change. srfix copies the other stores.")
 @written.kind_option
 @written.release_option
 @click.option(
@@ -242,7 +242,7 @@ def migrate(
     DIR is a state.dir, or the application's folder in it. With --store the rows of this store change: to the schema of
     --subject, or to another --kind. All stores get the form that Kafka Streams of --streams-version can open. Stop the
     application first. The new directory is complete, or does not exist. srfix registers nothing. After an interrupt or
-    SIGTERM it removes its files, and the exit code is 130.
+    SIGTERM srfix removes its files, and the exit code is 130.
     """
     from srfix.cli.ending import tidying_up
     from srfix.recovery.state.directory_reader import read_state_directory

@@ -50,7 +50,7 @@ def get(
 
     KEY is text, or bytes with a prefix: hex:…, base64:…, int:…, long:… or double:…. If a text begins with such a prefix,
     write text:… before it. With --key-format KEY may be JSON: '{"ID": 4}', or 4 if the key has one column. srfix then reads
-    every key. It looks in all tasks; if two tasks hold the key, it prints two rows. Exit code 1 if there is no row, if the
+    every key. srfix looks in all tasks; if two tasks hold the key, it prints two rows. Exit code 1 if there is no row, if the
     row cannot be decoded, or if the store is damaged.
     """
     from srfix.cli.reports.rows import not_decoded, write_rows
@@ -75,9 +75,9 @@ def get(
         say_aside(*taken_as_text(key))
         say_aside(
             f"srfix looked for the bytes 0x{wanted.hex()}"
-            f"{'' if as_json is None else ', and for keys that decode to the same value'}. A stored key that "
-            "begins with a schema id has other bytes: write hex:00000000…, or JSON with --key-format. `srfix state scan` "
-            "shows the stored keys.",
+            f"{'' if as_json is None else ', and for keys that decode to the same value'}. If the "
+            "stored keys begin with a schema id, write hex:00000000…, or JSON with --key-format. `srfix state scan` shows "
+            "the stored keys.",
         )
     say_aside(f"{counted(read, 'row')} in {counted(len(pairs), 'task')}{not_decoded(failed)}.")
     return unread.code(is_wrong=bool(failed) or (not read and not unread.is_unseen))
@@ -111,8 +111,8 @@ def _json_of(key: str) -> Json:
     "--not-registered",
     metavar="SUBJECT",
     help=(
-        "Only rows whose schema id SUBJECT does not hold; srfix asks as the failing reader asks. If SUBJECT ends "
-        "in -key, the ids of the keys count, otherwise those of the values."
+        "Only rows whose schema id is not registered under SUBJECT; srfix asks as the failing reader asks. If SUBJECT "
+        "ends in -key, srfix looks at the ids of the keys, otherwise at the ids of the values."
     ),
 )
 @click.option(
@@ -196,6 +196,6 @@ def scan(
     unread.say()
     if not read:
         say_aside(*taken_as_text(prefix, from_key, to_key))
-    more = " That is the --limit: there may be more." if read == limit else ""
+    more = " That is the --limit, so there may be more rows." if read == limit else ""
     say_aside(f"{counted(read, 'row')}{not_decoded(failed)}.{more}")
     return unread.code(is_wrong=bool(failed) or (not_registered is not None and read > 0))

@@ -55,7 +55,7 @@ def size(directory: str, choice: StoreChoice, quiet: bool, output: OutputFormat)
     entries = sum(sized_store.entries for _store, sized_store in pairs)
     lines = (
         *unread.lines,
-        f"{counted(entries, 'row')} in {counted(len(pairs), 'part')} of stores (each is a store's rows in one task).",
+        f"{counted(entries, 'row')} in {counted(len(pairs), 'part')} of stores (a part is a store's rows in one task).",
     )
     return conclude(report, output, quiet=quiet, code=code, lines=lines)
 
@@ -93,7 +93,7 @@ def _blocks(pairs: Sequence[tuple[StateStore, SizedStore]]) -> Iterator[Block]:
             enumerated(sized_store.rocksdb_versions) or "-",
             enumerated(sized_store.compressions) or "-",
             enumerated(sized_store.compactions) or "-",
-            "errors alone" if sized_store.log_of_errors_alone else "stalls, tombstones, errors",
+            "only errors" if sized_store.log_of_errors_alone else "stalls, tombstones, errors",
         )
         for _store, sized_store in pairs
         if sized_store.log_of_errors_alone is not None

@@ -16,6 +16,7 @@ from srfix.cli.options.options import isolation_of, isolation_option, output_opt
 from srfix.cli.options.values import Duration, option
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.output.speaking import say_aside, write_report
+from srfix.recovery.ids_in_words import counted
 from srfix.serde.errors import UsageError
 from srfix.serde.files import is_there
 from srfix.serde.subjects.names import Topic
@@ -168,8 +169,8 @@ def plan_expiry(
     """Plan tombstones for old keys of a compacted topic: keys that nobody has written for a long time. Reads only.
 
     The plan says how many keys it deletes, how old they are, and names examples. srfix keeps the records beside the plan, so
-    that `srfix rollback` can write them again. `srfix apply FILE` carries out the plan, but leaves a key that somebody has
-    written since.
+    that `srfix rollback` can write them again. `srfix apply FILE` carries out the plan, but does not delete a key that somebody
+    has written since.
     """
     from srfix.cli.reports.topic_plans import topic_plan_report
     from srfix.cli.session import open_cluster
@@ -199,5 +200,5 @@ def plan_expiry(
         return ExitCode.OK
     TOPIC_PLANS.save(plan, path)
     count = plan.work.kept.records if isinstance(plan.work, ExpireKeys) else 0
-    say_aside(f"Plan written to {path}, its {count:,} records to {records_path}.")
+    say_aside(f"Plan written to {path}, and its {counted(count, 'record')} to {records_path}.")
     return ExitCode.OK

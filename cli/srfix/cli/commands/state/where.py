@@ -173,12 +173,13 @@ def where(
     """Find the partition, the task and the hosts of KEY, and the readers that would fail. Reads only.
 
     KEY is text, or bytes with a prefix: hex:…, base64:…, int:…, long:… or double:…. If a text begins with such a prefix,
-    write text:… before it. If keys begin with a schema id, a key has other bytes under each id, and may belong to another
-    partition under each id. srfix uses the default partitioner. Without --partitions and without a cluster, it counts the
-    partitions in DIR, which may hold only some of them. The hosts, active and standby, come from the application's group
-    (--bootstrap-servers) or from ksqlDB (--ksqldb). With --registry srfix looks up schema ids under the store's subjects: the
-    ids in the row, and the ids in the topic's newest record of the key, whatever the record's window. Exit code 1 if the
-    key is not in the task that it belongs to, if another task holds it, or if a reader that looks up versions cannot read it.
+    write text:… before it. If keys begin with a schema id, the same key has different bytes for each id, and so may belong
+    to a different partition for each id. srfix uses the default partitioner. Without --partitions and without a cluster,
+    srfix counts the partitions in DIR, which may hold only some partitions. The hosts, active and standby, come from the
+    application's group (--bootstrap-servers) or from ksqlDB (--ksqldb). With --registry srfix looks up schema ids under the
+    store's subjects: the ids in the row, and the ids in the topic's newest record of the key, whatever the record's window.
+    Exit code 1 if the key is not in the task that it belongs to, if another task holds it, or if a reader that looks up
+    versions cannot read it.
     """
     from srfix.cli.session import open_cluster
     from srfix.recovery.stores.estimates import topic_of
@@ -266,7 +267,7 @@ def _blocks(title: str, location: Whereabouts, source: str, look: KeyLook) -> It
         )
         if any(read.fails for read in look.reads):
             yield Paragraph(
-                "If a schema is not registered there, a reader that looks up the version under the subject (Connect's "
+                "If a schema is not registered under the subject, a reader that looks up the version there (Connect's "
                 "AvroConverter, ksqlDB) fails. A plain deserializer asks only for the id."
             )
 

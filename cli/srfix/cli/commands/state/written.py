@@ -62,7 +62,7 @@ class ValuesAnew:
     """The options for values that get another schema, and for stores and values that cannot be rewritten."""
 
     subject: str | None
-    """Values get the schema of this subject; None leaves the values as they are."""
+    """Values get the schema of this subject. With None, the values stay as they are."""
     schema_version: int | None
     resolve: str
     read_subject: str | None
@@ -146,8 +146,8 @@ values_options = handing_over(
         "--resolve",
         **choice_of(POLICIES, BY_ID),
         help=(
-            "With --subject: how srfix looks up the schema of a value's own id: by the id alone, only if "
-            "--read-subject holds the schema, or with a fall-back to --second-subject."
+            "With --subject: how srfix looks up the schema of a value's own id: by the id alone (by-id), only if "
+            "--read-subject holds the schema (one-subject), or with a fall-back to --second-subject (dual-subject)."
         ),
     ),
     click.option(
@@ -172,8 +172,8 @@ values_options = handing_over(
         "--on-error",
         **choice_of([reaction.value for reaction in OnError], OnError.FAIL),
         help=(
-            "What to do with a value that cannot be written again: stop and complete no directory, or keep the "
-            "bytes unchanged."
+            "What to do with a value that cannot be written again: stop and write no new directory (fail), or keep the "
+            "bytes unchanged (keep-raw)."
         ),
     ),
 )
