@@ -133,7 +133,7 @@ def apply(
                     gone = ", ".join(f"schema id {each.schema_id} under {each.subject}" for each in missing)
                     say_on_the_way(
                         f"This plan was carried out before. Since then somebody has permanently deleted {gone}. srfix "
-                        "registers what was deleted again."
+                        "now registers the missing ids again."
                     )
                 case LeftForLater(steps=steps):
                     left = steps

@@ -83,10 +83,10 @@ def rollback(
             match event:
                 case Undone(action=action):
                     events[action.step] = event
-                    on_the_way.say(action, f"Step {action.step} undone. It was: {describe(action)}.")
+                    on_the_way.say(action, f"Step {action.step} undone; the step was: {describe(action)}.")
                 case Left(action=action):
                     events[action.step] = event
-                    on_the_way.say(action, f"Step {action.step} left as it is. It was: {describe(action)}.")
+                    on_the_way.say(action, f"Step {action.step} left as it is; the step was: {describe(action)}.")
                 case AlreadyRolledBack():
                     already = True
     stopped = run.code is not ExitCode.OK

@@ -163,7 +163,7 @@ def _blocks(
     yield blocks.Commands(tuple(text.splitlines()))
     yield blocks.FieldList((("columns", print_columns(inferred.columns)),))
     if inferred.dropped:
-        yield blocks.Paragraph("Fields that no column holds are left out, as ksqlDB leaves them out:")
+        yield blocks.Paragraph("srfix leaves out the fields that no column holds, as ksqlDB does:")
         yield blocks.ItemList(tuple(f"{part.path}: {part.reason}" for part in inferred.dropped))
     if standing is not None:
         if standing.holders:

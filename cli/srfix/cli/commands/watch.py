@@ -74,7 +74,7 @@ def print_kept(ctx: click.Context, param: click.Parameter, is_asked: bool) -> No
     default=3600.0,
     show_default=True,
     metavar="SECONDS",
-    help="How often srfix makes a whole diagnosis. It makes another one whenever there may be new candidates.",
+    help="How often srfix makes a full diagnosis. srfix also makes one whenever there may be new candidates.",
 )
 @option(
     "--listen",

@@ -46,7 +46,7 @@ def diagnosis_in_detail(
     yield from words.advice_blocks(diagnosis.applications)
     also = words.repair_on_request(diagnosis)
     if also is not None:
-        yield blocks.Heading("To repair it", level=2, is_apart=True)
+        yield blocks.Heading("How to repair", level=2, is_apart=True)
         yield blocks.Commands(
             (
                 command_line.command("plan", *also, "-o", "plan.json"),

@@ -97,7 +97,7 @@ def shut_folders_of(application: ApplicationState) -> Iterator[str]:
 
 def shut_places(application: ApplicationState) -> Iterator[str]:
     for path in shut_folders_of(application):
-        yield f"{path}: {SHUT}. It may hold rows of the store."
+        yield f"{path}: {SHUT}. This folder may hold rows of the store."
 
 
 def shut_stores(stores: Iterable[StateStore]) -> Iterator[str]:

@@ -128,8 +128,8 @@ reading_options = handing_over(
         "policy",
         type=Choice(POLICIES),
         help=(
-            "How srfix looks up a schema id: by-id like plain deserializers (the default), one-subject like "
-            "Connect's converters and ksqlDB, dual-subject with a fall-back."
+            "How srfix looks up a schema id: like plain deserializers (by-id, the default), like Connect's converters and "
+            "ksqlDB (one-subject), or with a fall-back (dual-subject)."
         ),
     ),
     click.option("--subject", help="The subject to ask first; default: the store's changelog subject."),

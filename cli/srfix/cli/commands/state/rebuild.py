@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     "--beside",
     "beside_dir",
     metavar="DIR",
-    help="The application's present state directory. srfix copies its other stores, and writes nothing in it.",
+    help="The application's present state directory. srfix copies the other stores from there, and writes nothing there.",
     **path_completion("DIR"),
 )
 @click.option(
@@ -219,7 +219,7 @@ def _subtopology(subtopology: int | None, beside: ApplicationState | None, store
 @click.option(
     "--from-version",
     metavar="VERSION",
-    help="The Kafka Streams version that wrote DIR. Needed if this version or the new one is 2.5 or earlier.",
+    help="The Kafka Streams version that wrote DIR. Needed if this version or the new version is 2.5 or earlier.",
 )
 @written.output_dir_option
 @written.values_options
