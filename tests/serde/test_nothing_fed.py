@@ -82,7 +82,7 @@ class TestAvro:
         registry = MemoryRegistry()
         payload = framed(registry, record("User", id=["null", "long"]), {"id": 7})
         read = AvroDeserializer(ById(registry), columns="ID BIGINT", case_rule=CaseRule.EXACT)
-        with pytest.raises(NothingFedError, match="They differ only in letter case, which this case rule"):
+        with pytest.raises(NothingFedError, match="The names differ only in letter case, which this case rule"):
             read(payload, USERS)
 
     @pytest.mark.parametrize("rule", RULES)

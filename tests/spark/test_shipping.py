@@ -171,8 +171,8 @@ class TestAWorkerWithoutLibraries:
         payload = _payload(client)
         decoded = arrow_decoded(plan_read(client, "users", COLUMNS), F.col("value"))
         message = (
-            rf"{WORKER} lacks pyarrow, fastavro, requests\. Install it there \(pip install pyarrow fastavro "
-            rf"requests\): a zip of Python files cannot contain it\. {OR_JVM}"
+            rf"{WORKER} lacks pyarrow, fastavro, requests\. Install what is missing there \(pip install pyarrow fastavro "
+            rf"requests\), because a zip of Python files cannot contain it\. {OR_JVM}"
         )
         with pytest.raises(PythonException, match=message):
             spark.createDataFrame([(payload,)], "value binary").select(decoded).collect()

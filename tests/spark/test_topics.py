@@ -91,7 +91,7 @@ class TestFrames:
         bad = {(row["topic"], row["offset"]): bytes(row["_srfix_payload"]) for row in bad_rows(found).collect()}
         assert bad == {("T", 2): user, ("t", 1): paid, ("new", 0): user}
         said = found.where("topic = 'new' AND offset = 0").collect()[0]["_srfix_message"]
-        assert said.startswith("The read has no plan for this topic. Plan it (plan_read)")
+        assert said.startswith("The read has no plan for this topic. Make a plan for this topic (plan_read)")
         counts = counts_of(counted.get)
         assert (counts.rows, counts.tombstones, counts.bad) == (7, 2, 3)
         assert counts.by_reason == {Reason(not_its): 2, Reason.NO_PLAN: 1}

@@ -139,8 +139,8 @@ def _match_unique(columns: Sequence[str], fields: Sequence[str], rule: CaseRule,
         if len(candidates) > 1:
             raise AmbiguousFieldError(
                 f"Column {column!r} could be fed by several fields of {where} that differ only by case: "
-                f"{', '.join(map(repr, candidates))}. Declare the column with the exact name of the one "
-                "that is meant (quoted), or use the rule 'exact'.",
+                f"{', '.join(map(repr, candidates))}. Declare the column with the exact name of the field "
+                "that you mean (quoted), or use the rule 'exact'.",
                 column=column,
                 fields=tuple(candidates),
             )
@@ -150,8 +150,8 @@ def _match_unique(columns: Sequence[str], fields: Sequence[str], rule: CaseRule,
         if field in fed:
             raise AmbiguousFieldError(
                 f"The field {field!r} of {where} could feed two columns that differ only by case: "
-                f"{fed[field]!r} and {column!r}. Declare one of them with the field's exact name (quoted), or use "
-                "the rule 'exact'.",
+                f"{fed[field]!r} and {column!r}. Declare one of the columns with the field's exact name (quoted), or "
+                "use the rule 'exact'.",
                 column=column,
                 fields=(field,),
             )

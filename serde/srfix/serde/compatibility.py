@@ -274,11 +274,11 @@ def incompatibilities(
     """The reasons why a registry would refuse the schema `new` after `existing`; empty if it would accept it.
 
     `existing` holds the texts of the subject's live versions, oldest first. Levels without `_TRANSITIVE` look only at
-    the last one. Reasons are short sentences: the latest first, sorted within one direction.
+    the last one. The reasons are short sentences: those about the latest version first, sorted within one direction.
 
     `schema_type` is AVRO or PROTOBUF. A Protobuf schema may refer to other schemas. `new_references` has the texts of
     the schemas to which `new` refers (see `reference_texts`). `existing_references` has a tuple of such texts for each
-    schema of `existing`; leave it out if none of them refers to others.
+    schema of `existing`; leave it out if none of these schemas refers to another schema.
 
     :raises SchemaError: if a compared text is not a schema of its type. `new` is always checked, even at NONE.
     :raises UsageError: if `level` is not a name of `CompatibilityLevel`, or the libraries for Protobuf are missing.

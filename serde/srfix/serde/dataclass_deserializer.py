@@ -47,8 +47,8 @@ class DataclassDeserializer(Generic[R]):
     def __init__(self, deserializer: ColumnsDeserializer, into: type[R], *, name_of: NameOf = str) -> None:
         """
         :param deserializer: a deserializer with columns, which may come from the dataclass itself.
-        :param into: the dataclass. The column with a field's name feeds the field: an equal name first, otherwise
-            ignoring case.
+        :param into: the dataclass. The column with a field's name feeds the field: the one with the exact name,
+            otherwise one with the name in another letter case.
         :param name_of: gives a field's column name, for example fullName for full_name. If the columns come from the
             dataclass, pass the same function to `columns_from_dataclass`.
         :raises ColumnError: if class and columns do not match.

@@ -16,8 +16,8 @@
 
 With columns, a row has exactly these columns in their order. The writer's fields feed them under the case rule; a
 column without a field is None. If no field feeds any column, the payload is refused (`NothingFedError`): it has another
-record type, or the columns are misspelt. (Under ksqlDB's case rules it is a row of nulls, as in the engine.) A field
-that holds null also feeds its column. With `strict=True` every column must have a field.
+record type, or the columns are misspelt. (Under ksqlDB's case rules, the payload is a row of nulls, as in ksqlDB.) A
+field that holds null also feeds its column. With `strict=True` every column must have a field.
 
 With `reader_schema=…` (Avro), the aliases, defaults and promotions of this schema count, as in Avro's schema
 resolution: a renamed field is found by its alias, a field that the writer lacks has its default, and an int becomes the
@@ -27,8 +27,8 @@ A DATE, TIME or TIMESTAMP is a datetime of the years 1 to 9999. With `times="int
 the integers in the record, in the unit that the writer's schema declares (`srfix.serde.columns.times`).
 
 Columns that are marked as KEY belong to keys, the others to values (`ctx.field` decides). If none is marked, all
-columns belong to both. `wrap` says whether a single column is wrapped in a record; None is ksqlDB's default, in which a
-key's column is not. The row of a bare null is `{column: None}`; None always means a null payload.
+columns belong to both. `wrap` says whether a single column is wrapped in a record; None for ksqlDB's default, which
+does not wrap a key's column. The row of a bare null is `{column: None}`; None always means a null payload.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class JsonSchemaDeserializer(FramedDeserializer):
         """
         :param strict: True to refuse a record that leaves any column unfed (`ColumnNotFedError`).
         :param validate: True to check every body against its schema first (needs jsonschema-rs, the extra json-schema).
-        :param times: `"integers"` gives a DATE, TIME or TIMESTAMP as the integer in the record.
+        :param times: with `"integers"`, a DATE, TIME or TIMESTAMP is the integer in the record.
         :raises ColumnError: if the columns cannot be used.
         """
         super().__init__(resolver, columns=columns, case_rule=case_rule, wrap=wrap, strict=strict, times=times)
@@ -154,7 +154,7 @@ class SchemaDeserializer(FramedDeserializer):
         :param strict: True to refuse a record that leaves any column unfed (`ColumnNotFedError`).
         :param reader_schema: an Avro schema whose aliases, defaults and promotions count for Avro bodies.
         :param validate: True to check every JSON body against its schema first (needs jsonschema-rs, the extra json-schema).
-        :param times: `"integers"` gives a DATE, TIME or TIMESTAMP as the integer in the record.
+        :param times: with `"integers"`, a DATE, TIME or TIMESTAMP is the integer in the record.
         :raises ColumnError: if the columns cannot be used.
         :raises SchemaError: if the reader's schema is not an Avro schema.
         :raises UsageError: if there is a reader's schema together with one of ksqlDB's case rules.
@@ -219,7 +219,7 @@ class DelimitedDeserializer(SchemalessDeserializer):
     def __init__(self, columns: GivenColumns, *, delimiter: str = ",", times: Times = "datetimes") -> None:
         """
         :param delimiter: the separator between fields, like ksqlDB's VALUE_DELIMITER: a character, SPACE or TAB.
-        :param times: `"integers"` gives a DATE, TIME or TIMESTAMP as the integer in the record.
+        :param times: with `"integers"`, a DATE, TIME or TIMESTAMP is the integer in the record.
         :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
         :raises UsageError: if the delimiter cannot be used.
         """

@@ -119,7 +119,7 @@ class MalformedHeaderError(WireError):
 
 
 class SchemaError(SrfixError, ValueError, reason=Reason.BAD_SCHEMA):
-    """A schema text that does not parse, or is not of the kind that is needed."""
+    """A schema text that cannot be parsed, or is not of the needed kind."""
 
 
 class ColumnError(SrfixError, ValueError):
@@ -136,7 +136,7 @@ class AmbiguousFieldError(CasingError):
     column: str
     """The column."""
     fields: tuple[str, ...]
-    """The fields that could feed it."""
+    """The fields that could feed the column."""
 
 
 class DecodeError(SrfixError, ValueError, reason=Reason.DECODE_FAILED):
@@ -181,8 +181,8 @@ class IncompatibleTypeError(DecodeError, reason=Reason.TYPE_MISMATCH):
 
 
 class TimeUnitError(IncompatibleTypeError):
-    """The writer's numbers are not declared as what the column holds: days, times of day, instants or local times.
-    `writer_type` also names the writer's unit."""
+    """The column holds days, times of day, instants or local times, but the writer's schema does not declare its
+    numbers as that kind. `writer_type` also names the writer's unit."""
 
 
 class CoercionError(DecodeError, reason=Reason.BAD_VALUE):
@@ -220,7 +220,7 @@ class SubjectVersionError(ResolveError, reason=Reason.NOT_UNDER_SUBJECT):
     schema_id: int | None
     """The id that the payload carries; None if it carries a GUID."""
     guid: UUID | None = None
-    """The GUID that the payload carries instead."""
+    """The GUID that the payload carries; None if it carries an id."""
     subject: str
     """The subject that was asked."""
     error_code: int
@@ -233,7 +233,7 @@ class DualSubjectError(ResolveError, reason=Reason.NOT_UNDER_SUBJECT):
     schema_id: int | None
     """The id that the payload carries; None if it carries a GUID."""
     guid: UUID | None = None
-    """The GUID that the payload carries instead."""
+    """The GUID that the payload carries; None if it carries an id."""
     first_error: SubjectVersionError
     """The error of the first subject's reader."""
     second_error: SubjectVersionError
@@ -253,7 +253,7 @@ class ClusterError(SrfixError):
 
 
 class AccessDeniedError(ClusterError):
-    """The Kafka cluster does not let this user ask."""
+    """The Kafka cluster does not permit this user's request."""
 
     acl: str
     """The permission to ask for: operation and resource, as `kafka-acls` names them."""

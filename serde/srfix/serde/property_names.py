@@ -101,7 +101,7 @@ _WORDS: Final = frozenset(word for name in _KNOWN for word in re.split(r"[._]", 
 
 _NOT_PLAIN: Final = re.compile(r"(?i)[=@\n\r\t;{}]|passw|secret|token|jaas|credential|user\.info|api\.?key")
 _SERVER: Final = re.compile(r"(?:\w+:/*)?(?:[\w.-]*|\[(?P<address>[\w:.%-]*)\])(?::\d+)?(?:/[\w./-]*)?")
-NOT_SHOWN: Final = "(not shown, as it may hold a part of a secret)"
+NOT_SHOWN: Final = "(not shown, because it may be part of a secret)"
 """The replacement for a name or a value in a message."""
 
 

@@ -17,8 +17,8 @@ registry (`schema_id`, `version`). Under a schema in the registry, they register
 missing fields get the schema's defaults.
 
 Columns that are marked as KEY belong to keys, the others to values (`ctx.field` decides). If none is marked, all
-columns belong to both. `wrap` says whether a single column is wrapped in a record; None is ksqlDB's default, in which a
-key's column is not. A bare null gives a null payload, as in ksqlDB.
+columns belong to both. `wrap` says whether a single column is wrapped in a record; None for ksqlDB's default, which
+does not wrap a key's column. A bare null gives a null payload, as in ksqlDB.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ class AvroSerializer(FramedSerializer):
     `AvroSerializer(registry, columns)` writes under the columns' internal schema, as ksqlDB does: the case rule matches
     a row's keys to the columns, and a missing column is null. `AvroSerializer.for_schema(registry, text)` writes rows
     under exactly that schema, by its field names. `AvroSerializer(registry, columns, schema_id=7)` writes under an
-    existing schema, as ksqlDB does with a VALUE_SCHEMA_ID; so does `version="latest"`. Without columns, rows have its
-    field names.
+    existing schema, as ksqlDB does with a VALUE_SCHEMA_ID; so does `version="latest"`. Without columns, rows have the
+    field names of this schema.
 
     The schema is registered once under the subject of each topic, by a POST whose answer is awaited; a cached read
-    never replaces it. With `register=False` the subject must already hold it. Nothing is rounded, and no value changes
-    its kind: a TIME or TIMESTAMP is written in milliseconds, so a finer time is refused, unless `cut_times` is set.
-    Thread-safe; picklable if its registry is.
+    never replaces it. With `register=False` the subject must already hold the schema. Nothing is rounded, and no value
+    changes its kind: a TIME or TIMESTAMP is written in milliseconds, so a finer time is refused, unless `cut_times` is
+    set. Thread-safe; picklable if its registry is.
 
     >>> from srfix.serde import SerdeContext, parse_columns
     >>> serialize = AvroSerializer(registry, parse_columns("ID BIGINT, NAME STRING"))
@@ -88,9 +88,9 @@ class AvroSerializer(FramedSerializer):
         """A serializer of columns, or of rows under an existing schema; other parameters are those of
         `FramedSerializer`.
 
-        :param full_name: the internal schema's record name with its namespace; None is ksqlDB's name.
+        :param full_name: the internal schema's record name with its namespace; None for ksqlDB's name.
         :param cut_times: True to cut times that are finer than the schema's unit; otherwise they are refused.
-        :param times: `"integers"` takes a DATE, TIME or TIMESTAMP as the integer to write.
+        :param times: with `"integers"`, a DATE, TIME or TIMESTAMP is given as the integer to write.
         :raises ColumnError: if the columns cannot be used, or Avro does not allow their names.
         :raises UsageError: if none of columns, schema_id and version is given, or both schema_id and version.
         """
@@ -152,7 +152,7 @@ class JsonSchemaSerializer(FramedSerializer):
 
         :param validate: True to check every body against the schema (needs jsonschema-rs, the extra json-schema).
         :param cut_times: True to cut times to milliseconds; otherwise finer times are refused.
-        :param times: `"integers"` takes a DATE, TIME or TIMESTAMP as the integer to write.
+        :param times: with `"integers"`, a DATE, TIME or TIMESTAMP is given as the integer to write.
         :raises ColumnError: if the columns cannot be used.
         :raises UsageError: if none of columns, schema_id and version is given, or both schema_id and version.
         """
@@ -271,7 +271,7 @@ class DelimitedSerializer(SchemalessSerializer):
         """
         :param delimiter: the separator between fields, like ksqlDB's VALUE_DELIMITER: a character, SPACE or TAB.
         :param cut_times: True to cut times to milliseconds; otherwise finer times are refused.
-        :param times: `"integers"` takes a DATE, TIME or TIMESTAMP as the integer to write.
+        :param times: with `"integers"`, a DATE, TIME or TIMESTAMP is given as the integer to write.
         :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
         :raises UsageError: if the delimiter cannot be used.
         """

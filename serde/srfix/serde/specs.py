@@ -46,7 +46,7 @@ class RowSpec:
     """The columns of a row: marked columns of both halves, or (after `half`) of one half; None for rows with the
     schema's fields."""
     wrap: bool | None = None
-    """False if a body is the bare value of the only column; None is ksqlDB's default, which `half` resolves."""
+    """False if a body is the bare value of the only column; None for ksqlDB's default, which `half` resolves."""
     case_rule: CaseRule = CaseRule.UNIQUE
     """The rule that matches the names of fields, or a row's keys, to the columns."""
     times: Times = "datetimes"
@@ -119,7 +119,7 @@ class WriteSpec(RowSpec):
     written_by: WrittenBy = WrittenBy.SERIALIZER
     """Which of ksqlDB's two writers made the schema."""
     full_name: str | None = None
-    """Avro: the internal schema's record name with its namespace; None is ksqlDB's name."""
+    """Avro: the internal schema's record name with its namespace; None for ksqlDB's name."""
     cut_times: bool = False
     """True to cut times that are finer than the written unit; otherwise they are refused."""
     validate: bool = False

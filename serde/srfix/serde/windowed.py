@@ -30,7 +30,7 @@ _STORED: Final = struct.Struct(">qi")
 
 
 class WindowKind(Enum):
-    """How a window follows its key."""
+    """The form of the window's bytes, which stand after the key's bytes."""
 
     TIME = "time"
     """Tumbling or hopping, in a topic."""

@@ -122,7 +122,7 @@ class TestRows:
         assert to_arrow(pa.nulls(2), VALUE, deserializer).to_pylist() == [NULLS, NULLS]
 
     def test_what_is_no_bytes_is_refused(self, deserializer: AvroDeserializer) -> None:
-        with pytest.raises(UsageError, match=r"^Payloads are bytes; these are of the Arrow type string\."):
+        with pytest.raises(UsageError, match=r"^Payloads must be bytes, but these have the Arrow type string\."):
             to_arrow(pa.array(["a"]), VALUE, deserializer)
 
     def test_a_key_has_the_columns_that_are_marked_as_key(self, registry: MemoryRegistry) -> None:
@@ -132,7 +132,7 @@ class TestRows:
         assert keys.to_pylist() == [{"ID": 7}]
         assert to_arrow([GOOD], VALUE, deserializer).to_pylist() == [{"NAME": "tea"}]
         assert to_arrow([GOOD], VALUE, deserializer, columns=columns).to_pylist() == [{"NAME": "tea"}]
-        with pytest.raises(UsageError, match=r"^A batch is of keys or of values, not of both\."):
+        with pytest.raises(UsageError, match=r"^A batch has keys or values, but not both\."):
             to_arrow([GOOD] * 2, [VALUE, SerdeContext("orders", Role.KEY)], deserializer)
 
     def test_contexts_may_differ_from_row_to_row(self, deserializer: AvroDeserializer) -> None:

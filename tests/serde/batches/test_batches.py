@@ -163,7 +163,7 @@ class TestDeserializeMany:
 
     @pytest.mark.parametrize("payloads", [GOOD, "text", 7])
     def test_one_payload_is_not_many(self, registry: MemoryRegistry, payloads: Any) -> None:
-        with pytest.raises(UsageError, match="they must be many"):
+        with pytest.raises(UsageError, match="they must be a list, an iterator"):
             deserialize_many(payloads, VALUE, AvroDeserializer(ById(registry)))
 
     def test_what_is_no_payload_is_named(self, registry: MemoryRegistry) -> None:

@@ -52,8 +52,8 @@ class TestColumnsFromJson:
         ("samples", "dropped"),
         [
             (['{"a": 1, "b": null}', '{"a": 2}'], Dropped("$.b", "only null was seen")),
-            (['{"a": 1, "b": [[], null]}'], Dropped("$.b[]", "only arrays without items, or of nulls, were seen")),
-            (['{"a": 1, "b": [null]}'], Dropped("$.b", "only arrays without items, or of nulls, were seen")),
+            (['{"a": 1, "b": [[], null]}'], Dropped("$.b[]", "every array was empty or had only nulls")),
+            (['{"a": 1, "b": [null]}'], Dropped("$.b", "every array was empty or had only nulls")),
             (['{"a": 1, "b": {}}'], Dropped("$.b", "only objects without any usable field were seen")),
         ],
     )

@@ -121,10 +121,10 @@ class TestColumnsFromDataclass:
             (of(Annotated[int, INTEGER, BIGINT]), r"->a gives more than one column type or namespace"),
             (of(Annotated[int, INTEGER], column_type=INTEGER), r"->a gives more than one column type or namespace"),
             (of(int, column_type="INT"), r"->a gives more than one .* or something that is neither"),
-            (of(list[Keyed]), r"^The field ->a->ARRAY->inner of a STRUCT is declared a key\. Only columns are keys\.$"),
+            (of(list[Keyed]), r"^The field ->a->ARRAY->inner of a STRUCT is declared a key\. Only columns can be keys\.$"),
             (
                 Node,
-                r"^Through the field ->children->ARRAY, the dataclass Node contains itself; a column cannot do that\.$",
+                r"^Through the field ->children->ARRAY, the dataclass Node contains itself; a column cannot contain itself\.$",
             ),
             (of("Nowhere"), r"the dataclass Row cannot be resolved: name 'Nowhere' is not defined"),
             (make_dataclass("Row", [("a", int), ("A", int)]), r"the dataclass Row become the column 'A'"),

@@ -114,7 +114,7 @@ class TestRows:
         dual = DualSubject(ours, first=TopicSubject(), second=FixedSubject(value="t-value"), on_second=told.append)
         assert AvroDeserializer(ours, columns="ID BIGINT", policy=dual)(payload, "other") == {"ID": 7}
         assert len(told) == 1
-        with pytest.raises(UsageError, match="The policy asks by topic, but there is no"):
+        with pytest.raises(UsageError, match="The policy needs the topic, but there is no"):
             AvroDeserializer(ours, policy=dual)(payload)
 
 

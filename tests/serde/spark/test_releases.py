@@ -55,7 +55,7 @@ def test_each_spark_that_has_jars_is_in_it() -> None:
         ("4.3.0", 'jvm engine, arrow engine, format("srfix")'),
         ("3.5.9", "jvm engine"),
         ("4.0.5", 'jvm engine, format("srfix") (streams are written by foreachBatch)'),
-        ("3.4.4", "not tried with srfix; 3.5, 4.0, 4.1, 4.2, 4.3 were"),
+        ("3.4.4", "not tried with srfix (tried: 3.5, 4.0, 4.1, 4.2, 4.3)"),
     ],
 )
 def test_in_words(version: str, words: str) -> None:

@@ -81,7 +81,7 @@ def to_arrow(
     contexts = usable_contexts(ctx)
     halves = {context.field for context in contexts} if isinstance(contexts, Sequence) else {contexts.field}
     if len(halves) > 1:
-        raise UsageError("A batch is of keys or of values, not of both. Make two batches.")
+        raise UsageError("A batch has keys or values, but not both. Make two batches.")
     role = role_of(halves.pop()) if halves else Role.VALUE
     if columns is None:
         half = vouched_columns(deserializer, role)

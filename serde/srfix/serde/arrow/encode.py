@@ -95,8 +95,8 @@ def from_arrow(
     is a value for which the serializer gives no payload. With `on_error="quarantine"` the rows that cannot be written
     are returned as bad rows, beside the payloads of the others.
 
-    :param engine: the encoder. None takes the native kernel if it is installed, the serializer writes Avro, and there
-        is one context for all rows; otherwise None encodes row by row.
+    :param engine: the encoder. With None, srfix uses the native kernel if it is installed, the serializer writes Avro,
+        and there is one context for all rows; otherwise srfix encodes row by row.
     :raises ColumnError: if no column type corresponds to a field's type, or two fields have the same name.
     :raises UsageError: if `rows` is neither a batch nor structs, or malformed; if the number of tombstones, or of
         contexts, is not that of the rows; if the payloads are more than one Arrow array can hold; if pyarrow is not
@@ -221,8 +221,9 @@ def _payload(row: object, serializer: Serializer, ctx: Context) -> bytes | None:
 class EncodeKernelWise:
     """The `BatchEncode` of the kernel: the same payloads as `EncodeRowWise`.
 
-    The first row of a context is written row-wise, because this decides schema and framing. So are the rows that the
-    kernel does not write: bad rows, to get the error message, and correct rows of a kind that the kernel does not know.
+    The first row of a context is written row-wise, because this decides schema and framing. The rows that the kernel
+    does not write are written row-wise, too: bad rows, to get the error message, and correct rows of a kind that the
+    kernel does not know.
     """
 
     def __init__(self, serializer: Serializer, time_unit: TimeUnit) -> None:

@@ -104,7 +104,7 @@ def _scalar(type_: ScalarType, value: object, path: str) -> Iterator[DecodeError
 def _time(type_: ScalarType, value: datetime.datetime | datetime.time, path: str) -> Iterator[DecodeError]:
     if type_ is ScalarType.TIMESTAMP_NTZ:
         if value.tzinfo is not None:
-            yield _misfit(CoercionError, type_, path, f"is {value}, an instant: {type_.value} has no time zone")
+            yield _misfit(CoercionError, type_, path, f"is {value}, an instant, but {type_.value} has no time zone")
     elif isinstance(value, datetime.datetime):
         if value.tzinfo is None:
             yield _misfit(CoercionError, type_, path, "is a time without a zone, so it is not an instant")
@@ -114,7 +114,7 @@ def _time(type_: ScalarType, value: datetime.datetime | datetime.time, path: str
         except OverflowError:
             yield _misfit(OutOfRangeError, type_, path, f"is {value}, which is outside of the years 1 to 9999 in UTC")
     elif value.tzinfo is not None:
-        yield _misfit(CoercionError, type_, path, f"is {value}: {type_.value} has no time zone")
+        yield _misfit(CoercionError, type_, path, f"is {value}, but {type_.value} has no time zone")
 
 
 def _decimal(type_: Decimal, value: decimal.Decimal, path: str) -> Iterator[DecodeError]:
@@ -248,7 +248,7 @@ class RowWise:
             for value, field in zip(self._values(cast("Row", row)), self.schema, strict=True):
                 pa.array([value], field.type, from_pandas=False)
         except REFUSED as error:
-            return [CoercionError(f"pyarrow refuses a value of it ({error})", path="", column_type="")]
+            return [CoercionError(f"pyarrow refuses one of its values ({error})", path="", column_type="")]
         return []
 
     def _transposed(self, rows: list[Row]) -> list[pa.Array]:

@@ -136,7 +136,7 @@ def usable_payloads(payloads: object) -> Any:
     if isinstance(payloads, Iterable) and not isinstance(payloads, str | bytes | bytearray | memoryview):
         return iter(payloads)
     raise UsageError(
-        f"The payloads are {type_words(payloads)}; they must be many: a list, an iterator or an Arrow array of bytes."
+        f"The payloads are {type_words(payloads)}; they must be a list, an iterator or an Arrow array of bytes."
     )
 
 
@@ -152,7 +152,7 @@ def of_binary(payloads: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArra
         return payloads
     if types.is_null(type_) or types.is_binary_view(type_):
         return payloads.cast(pa.binary())
-    raise UsageError(f"Payloads are bytes; these are of the Arrow type {type_}. Pass the binary column.")
+    raise UsageError(f"Payloads must be bytes, but these have the Arrow type {type_}. Pass the binary column.")
 
 
 def refuse_malformed(array: pa.Array, what: str) -> None:
@@ -163,7 +163,7 @@ def refuse_malformed(array: pa.Array, what: str) -> None:
         _check(array)
     except (pa.ArrowInvalid, IndexError) as error:
         raise UsageError(
-            f"{what} come as a malformed Arrow array ({error}); srfix read nothing of it. Create it again with the "
+            f"{what} come as a malformed Arrow array ({error}); srfix read nothing of it. Create the array again with the "
             "library that made it."
         ) from None
 

@@ -168,7 +168,7 @@ class _Settling:
             return self._number(summary, path)
         if kinds == {list} and summary.items is not None:
             if not summary.items.kinds:
-                return self._drop(path, "only arrays without items, or of nulls, were seen")
+                return self._drop(path, "every array was empty or had only nulls")
             items = self._type(summary.items, f"{path}[]")
             return None if items is None else Array(items)
         if kinds == {dict}:
@@ -194,6 +194,6 @@ class _Settling:
         if self._conflicts == "string":
             return ScalarType.STRING
         raise ColumnError(
-            f"The samples have {what} at {path}; no column type fits this. Use conflicts='string' to read it as text, "
-            "or name the columns."
+            f"The samples have {what} at {path}; no column type fits this. Use conflicts='string' to read these "
+            "values as text, or name the columns."
         )

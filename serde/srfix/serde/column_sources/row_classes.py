@@ -100,7 +100,7 @@ class _Reader:
                 f"Columns can be taken only from a dataclass, and {where.removeprefix('the dataclass ')} is not one."
             )
         if class_ in self._open:
-            raise ColumnError(f"Through the field {path}, {where} contains itself; a column cannot do that.")
+            raise ColumnError(f"Through the field {path}, {where} contains itself; a column cannot contain itself.")
         hints = _hints(class_)
         self._open.append(class_)
         fields = [
@@ -117,7 +117,7 @@ class _Reader:
         hint, annotated = _without_annotations(hint)
         namespaces = [mark for mark in (*declared, *annotated) if isinstance(mark, Namespace)]
         if namespaces and not is_column:
-            raise ColumnError(f"The field {path} of a STRUCT is declared a key. Only columns are keys.")
+            raise ColumnError(f"The field {path} of a STRUCT is declared a key. Only columns can be keys.")
         types = [mark for mark in (*declared, *annotated) if _is_column_type(mark)]
         if len(types) > 1 or len(namespaces) > 1 or len(types) + len(namespaces) < len(declared):
             raise ColumnError(
@@ -147,8 +147,8 @@ class _Reader:
             return _chosen(scalars, declared, hint, path)
         if declared is not None:
             raise ColumnError(
-                f"The field {path} gives a column type for {_hint_text(hint)} as a whole. Annotate the part that it is "
-                "meant for."
+                f"The field {path} gives a column type for {_hint_text(hint)} as a whole. Annotate the part that "
+                "has this column type."
             )
         return self._composite(hint, path=path, depth=depth)
 
@@ -305,7 +305,7 @@ def _value(hint: object, type_: ColumnType, rule: _Rule, path: str, field: str) 
         if value is None:
             raise DecodeError(
                 f"The column {path} is null, and the hint of {field} does not allow None. Declare the field "
-                f"{_hint_text(plain)} | None: every column may be null.",
+                f"{_hint_text(plain)} | None, because every column may be null.",
                 path=path,
             )
         return build(value)

@@ -102,7 +102,7 @@ class Parser:
         self._name("the name of the stream or table")
         if not self._is("("):
             self._fail(
-                "'(' and the columns; a statement without them names no columns: paste the output of DESCRIBE instead"
+                "'(' and the columns; if the statement has none, paste the output of DESCRIBE instead"
             )
         columns = self._in_brackets()
         if self._take_word("WITH"):
@@ -204,7 +204,7 @@ class Parser:
                 if not name:
                     self._fail(f"{what} that is not empty")
             case "integer" | "number":
-                self._refuse_bare(what, "reads as a number", token.text)
+                self._refuse_bare(what, "is read as a number", token.text)
             case "variable":
                 self._fail(f"{what}; variables are not substituted here")
             case _:

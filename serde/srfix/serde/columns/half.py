@@ -82,8 +82,8 @@ def roles_of(columns: Columns) -> tuple[Role, ...]:
 
 
 def half_of(columns: Columns, role: Role, wrap: bool | None) -> Half:
-    """The columns of a key or a value; all if none is marked as KEY. `wrap` None is ksqlDB's default: only a single KEY
-    column is not in a record (`SerdeFeaturesFactory.buildKeyFeatures`, `.buildValueFeatures`)."""
+    """The columns of a key or a value; all if none is marked as KEY. With `wrap` None, ksqlDB's default counts: only a
+    single KEY column is not in a record (`SerdeFeaturesFactory.buildKeyFeatures`, `.buildValueFeatures`)."""
     usable_columns(columns)
     is_key = role is Role.KEY
     half = columns

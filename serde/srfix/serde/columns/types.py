@@ -99,7 +99,7 @@ class Struct:
         check_columns(self.fields, what="fields of one STRUCT")
         for field in self.fields:
             if field.namespace.is_key:
-                raise ColumnError(f"The field {field.name!r} of a STRUCT is declared a key. Only columns are keys.")
+                raise ColumnError(f"The field {field.name!r} of a STRUCT is declared a key. Only columns can be keys.")
 
 
 ColumnType: TypeAlias = ScalarType | Decimal | Array | Map | Struct
@@ -158,7 +158,7 @@ def columns_of_one_half(columns: Columns, *, holder: str) -> Columns:
         check_columns(usable_columns(columns), what="columns")
     except ColumnError as error:
         raise ColumnError(
-            f"{error.message} {holder} is for keys or for values: give only the columns of one of them."
+            f"{error.message} {holder} is for keys or for values: give only the key's or only the value's columns."
         ) from None
     return columns
 

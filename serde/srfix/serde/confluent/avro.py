@@ -81,8 +81,8 @@ class AvroSerializer(ConfluentSerializer):
         :param columns: the columns of a row: text, a dataclass, a StructType. A row's keys match them in any letter
             case. Without a schema, a row is written under the columns' internal schema, as ksqlDB does.
         :param case_rule: the rule that matches a row's keys to the columns: a `CaseRule` or its word.
-        :param wrap: whether a single column is wrapped in a record; None is ksqlDB's default.
-        :param full_name: the internal schema's record name with its namespace; None is ksqlDB's name.
+        :param wrap: whether a single column is wrapped in a record; None for ksqlDB's default.
+        :param full_name: the internal schema's record name with its namespace; None for ksqlDB's name.
         :param generation: the ksqlDB version whose internal schema is used.
         :param written_by: which of ksqlDB's two writers made the schema.
         :param cut_times: True to cut times that are finer than the schema's unit; otherwise they are refused.
@@ -162,10 +162,10 @@ class AvroDeserializer(ConfluentDeserializer[T]):
             case rule; a column without a field is None.
         :param into: a dataclass: the rows become its instances. Without columns, its fields are the columns.
         :param case_rule: the rule that decides which field feeds a column: a `CaseRule` or its word.
-        :param wrap: whether a single column is wrapped in a record; None is ksqlDB's default.
+        :param wrap: whether a single column is wrapped in a record; None for ksqlDB's default.
         :param strict: True to refuse a record that leaves a column without a field.
         :param policy: decides which ids are accepted: for example a `DualSubject`, or the word `by-id` or
-            `one-subject`; None is `by-id`.
+            `one-subject`; None for `by-id`.
         """
         check_no_rules(rule_conf, rule_registry)
         if not isinstance(return_record_name, bool):

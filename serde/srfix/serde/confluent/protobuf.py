@@ -272,8 +272,8 @@ class ProtobufDeserializer(ConfluentDeserializer["M | None"], Generic[M]):
         :param message_type: a generated class; None to make classes from the writer's schema.
         :param schema_registry_client: None if the class or the reader's schema is enough to read.
         :param schema_str: the reader's schema; its messages have the writer's names. None to read with the writer's schema.
-        :param policy: which ids are accepted: for example a `DualSubject`, or the word `by-id` or `one-subject`; None is
-            `by-id`.
+        :param policy: which ids are accepted: for example a `DualSubject`, or the word `by-id` or `one-subject`; None
+            for `by-id`.
         """
         check_no_rules(rule_conf, rule_registry)
         schema = _schema(message_type, schema_str, "message_type")

@@ -271,6 +271,7 @@ def in_order(
     if schema_registry_client is None:
         return None, cast("AnyClient", schema_str)
     raise UsageError(
-        "schema_str is a registry, and schema_registry_client is given too: confluent-kafka's JSON serdes take the schema "
-        "first, its Avro ones the client. Pass both by name: schema_str=…, schema_registry_client=…."
+        "schema_str is a registry, and schema_registry_client is given too. The first argument of confluent-kafka's JSON "
+        "serdes is the schema; that of its Avro serdes is the client. Pass both by name: schema_str=…, "
+        "schema_registry_client=…."
     )

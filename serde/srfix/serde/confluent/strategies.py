@@ -121,7 +121,7 @@ def _of_type(
         )
     then = None if fallback == "NONE" else _of_type(fallback, {}, None, cluster_id)
     if registry is None:
-        raise UsageError("Associations are kept by the registry: pass a schema_registry_client.")
+        raise UsageError("The registry stores associations, so pass a schema_registry_client.")
     cluster = conf.get(KAFKA_CLUSTER_ID)
     return _Associated(registry, then, cluster_id if cluster is None else lambda: cast("str", cluster))
 

@@ -100,8 +100,8 @@ def columns_of(
     """The columns of a schema. For Spark, the innermost field is also left out if Spark lacks its type (TIME, unless
     `keeps_time`) or it contains itself.
 
-    `wrapped=False` makes the whole schema one column, ROWKEY or ROWVAL (`SerdeUtils.wrapSingle`). None is ksqlDB's
-    default: so for every key (`DefaultSchemaInjector`), even a record, which becomes a STRUCT; not for a value.
+    `wrapped=False` makes the whole schema one column, ROWKEY or ROWVAL (`SerdeUtils.wrapSingle`). With None, ksqlDB's
+    default counts: so for every key (`DefaultSchemaInjector`), even a record, which becomes a STRUCT; not for a value.
     """
     if not (role is Role.VALUE if wrapped is None else wrapped):
         schema = struct((ConnectField(_WRAPPERS[role], schema),))

@@ -20,16 +20,16 @@ from srfix.serde.errors import UsageError
 
 
 class Generation(Enum):
-    """Engine versions that write the same internal schema."""
+    """Versions of ksqlDB that write the same internal schema."""
 
     UP_TO_0_28 = "up-to-0.28"
     FROM_0_29 = "from-0.29"
 
     @classmethod
     def of(cls, version: str) -> Generation:
-        """The generation of a version: the engine's own (`0.23.1`) or its platform's (`7.3.2`, `8.0.0-ccs`).
+        """The generation of a version: ksqlDB's own (`0.23.1`) or its platform's (`7.3.2`, `8.0.0-ccs`).
 
-        After 0.29 (which is 7.4) the engine took its platform's numbers, so a number from 5 on is a platform's.
+        After 0.29 (which is 7.4), ksqlDB took its platform's numbers, so a version of 5 or higher is a platform's.
 
         :raises UsageError: if the text is not a version.
         """

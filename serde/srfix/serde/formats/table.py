@@ -128,7 +128,7 @@ def check_schema_type(schema_type: str, format_: Format) -> None:
     """:raises SchemaError: if a schema of that schemaType does not belong to the format."""
     if schema_type != format_.schema_type:
         raise SchemaError(
-            f"The schema is of the type {schema_type}, not {format_.schema_type}. Use the serde of that format."
+            f"The schema is of the type {schema_type}, not {format_.schema_type}. Use the serde for {schema_type}."
         )
 
 

@@ -135,7 +135,7 @@ def unfed(
     if len(absent) == len(columns):
         fields = list(fields)
         why = (
-            "They differ only in letter case, which this case rule does not ignore; another rule does."
+            "The names differ only in letter case, which this case rule does not ignore; another rule does."
             if have_in_common(columns, fields)
             else "The record has another type, or the columns are misspelt. Leave such rows out, or name columns "
             "that the record has."

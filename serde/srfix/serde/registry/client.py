@@ -113,7 +113,7 @@ class RegistryClient(SchemaReads):
         8.3.1).
 
         The registry does not check compatibility, and the schema inherits no metadata. Compare the id: Karapace and
-        Apicurio ignore it and register anyway, with or without IMPORT.
+        Apicurio ignore the id and register anyway, with or without IMPORT.
 
         :raises OperationNotPermittedError: if the subject is not in IMPORT, or the id holds another schema.
         :raises InvalidSchemaError: if the text is not a schema.
@@ -214,8 +214,8 @@ class RegistryClient(SchemaReads):
         """The configuration in force for a subject, with all fields: its own, otherwise its context's, otherwise the
         global one.
 
-        If the subject has its own configuration, even only a level, this hides all fields of the others (seen on
-        Confluent 7.9.9 and 8.3.1).
+        If the subject has its own configuration, even only a level, that hides all fields of the context's and the
+        global configuration (seen on Confluent 7.9.9 and 8.3.1).
         """
         return _parse.config(self._in_force(subject))
 
@@ -301,11 +301,11 @@ class RegistryClient(SchemaReads):
     def delete_config(self, subject: str) -> None:
         """Removes a subject's own configuration with all its fields.
 
-        Apicurio answers 200 and keeps a level NONE (seen on 3.3.3), so there the global level is set first, and then
-        removed.
+        Apicurio answers 200, but keeps the level NONE (seen on 3.3.3). There, srfix first sets the subject's level to
+        the value of the global one (BACKWARD if that is NONE or unknown), and then removes it again.
 
-        :raises SubjectNotFoundError: if there is none (40401, whether or not the subject exists).
-        :raises NoSubjectCompatibilityError: the same, from registries that answer 40408.
+        :raises SubjectNotFoundError: if there is no such configuration (40401, whether or not the subject exists).
+        :raises NoSubjectCompatibilityError: in the same case, from registries that answer 40408.
         """
         path = path_of("config", subject)
         try:
@@ -327,8 +327,8 @@ class RegistryClient(SchemaReads):
         """Sets a subject's own mode: READWRITE, READONLY, IMPORT, FORWARD.
 
         IMPORT is destructive: without `force` it hard-deletes the subject's soft-deleted versions (and is refused if
-        there are live ones); with `force` it is accepted in any case. Read the mode back, because Apicurio accepts and
-        ignores it.
+        there are live ones); with `force` it is accepted in any case. Read the mode back, because Apicurio accepts a
+        mode and ignores it.
 
         :raises InvalidModeError: if there is no such mode.
         :raises OperationNotPermittedError: if the registry's `mode.mutability` is false, or there are live versions.
@@ -341,8 +341,8 @@ class RegistryClient(SchemaReads):
     def delete_mode(self, subject: str) -> None:
         """Removes a subject's own mode.
 
-        :raises SubjectNotFoundError: if there is none (40401, whether or not the subject exists).
-        :raises NoSubjectModeError: the same, from registries that answer 40409.
+        :raises SubjectNotFoundError: if there is no such mode (40401, whether or not the subject exists).
+        :raises NoSubjectModeError: in the same case, from registries that answer 40409.
         :raises EndpointNotSupportedError: if the registry cannot set modes (Karapace).
         """
         try:

@@ -32,9 +32,9 @@ class _Source(Enum):
 class Secret:
     """A secret, or a reference to it. It is never shown, and a literal secret is never sent to other processes.
 
-    `env:NAME` is the environment variable NAME; `file:PATH` the content of a file without its last line break; any
-    other text is the secret itself. A reference is read again at each use, so a rotated secret is used. It can be
-    pickled: the other process reads its own environment or file. A literal cannot be pickled, except by
+    `env:NAME` is the environment variable NAME; `file:PATH` is the content of a file without its last line break; any
+    other text is the secret itself. A reference is read again at each use, so a rotated secret is used. A reference can
+    be pickled, because the other process reads its own environment or file. A literal cannot be pickled, except by
     `pickled_with_secrets`.
     """
 
@@ -196,8 +196,8 @@ class BasicAuth:
     username: str
     """The user name; Confluent Cloud's API key."""
     password: Secret | Callable[[], str]
-    """The password; Confluent Cloud's API secret. Or a function that returns it (for example from a cluster's secret
-    scope). It is called for each request, from any thread, so it should cache a slow result."""
+    """The password; Confluent Cloud's API secret. Or a function that returns the password (for example from a cluster's
+    secret scope). The function is called for each request, from any thread, so it should cache a slow result."""
 
     def __post_init__(self) -> None:
         if ":" in self.username:

@@ -147,7 +147,7 @@ class ById(_Policy):
         return f"ById({self._registry!r}{context})"
 
     def subjects(self, *, topic: str, role: Role) -> tuple[Subject, ...]:
-        """Empty, because it asks no subject."""
+        """Empty, because this policy asks no subject."""
         return ()
 
     def over(self, registry: SerdeRegistry, *, on_second: Callable[[SecondAnswered], None] | None = None) -> ById:
@@ -241,7 +241,7 @@ class DualSubject(_Policy):
         return f"DualSubject({self._registry!r}, first={self._first!r}, second={self._second!r}{registers})"
 
     def subjects(self, *, topic: str, role: Role) -> tuple[Subject, ...]:
-        """The first and the second. See `PlannablePolicy.subjects`."""
+        """The first subject and the second. See `PlannablePolicy.subjects`."""
         return _known_subjects(topic, role, self._first, self._second)
 
     def over(

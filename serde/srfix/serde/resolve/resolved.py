@@ -61,7 +61,7 @@ class ResolvedSchema:
     subject: Subject | None = None
     """The subject that holds its content; None if no subject was asked."""
     registered_id: SchemaId | None = None
-    """The id in that subject's answer; None if no subject was asked."""
+    """The id in the subject's answer; None if no subject was asked."""
 
     @property
     def ids_differ(self) -> bool:
@@ -202,7 +202,7 @@ class Question:
                 "under the version named there."
             ) from error
         except SchemaError as error:
-            raise self._error(f"{behind} is not read: {error}") from error
+            raise self._error(f"{behind} cannot be used: {error}") from error
 
     def _not_under(self, schema: Schema, subject: Subject, error: RegistryAnswerError) -> SubjectVersionError:
         is_there = not isinstance(error, SubjectNotFoundError)

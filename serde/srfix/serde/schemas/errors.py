@@ -18,7 +18,8 @@
         └── 50001 StoreError, 50002 StoreTimeoutError, 50003 ForwardingError, 50004 UnknownLeaderError
 
 The codes are Confluent's (`io.confluent.kafka.schemaregistry.rest.exceptions.Errors`, 8.x). Only the Java client uses
-its 50005, for an answer that it cannot parse; no server sends it. Here that is a `RegistryProtocolError`.
+its code 50005, for an answer that it cannot parse; no server sends this code. srfix raises a `RegistryProtocolError`
+for such an answer.
 """
 
 from __future__ import annotations
@@ -263,7 +264,7 @@ class InvalidSchemaError(RegistryAnswerError, codes=(42201,)):
 class InvalidVersionError(RegistryAnswerError, codes=(42202,)):
     """Neither a version's number nor `latest`."""
 
-    advice = "A version is a number from 1, or latest."
+    advice = "A version is a whole number of at least 1, or latest."
 
 
 class InvalidCompatibilityError(RegistryAnswerError, codes=(42203,)):

@@ -36,8 +36,8 @@ class Schema:
     references: tuple[SchemaReference, ...] = ()
     """The references of the text."""
     rule_set: Mapping[str, Json] | None = field(default=None, compare=False)
-    """The rules that came with it (Confluent since 7.4), by their REST names; None if it has none. They are never
-    sent."""
+    """The rules that came with the schema (Confluent since 7.4), by their REST names; None if there were none. They are
+    never sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,7 +76,7 @@ class FramedSerializer(FramedWriter, Closing):
             like unquoted names). With `schema_id` or `version`, None means rows with the schema's field names.
         :param subjects: the strategy for the schema's subject.
         :param case_rule: the rule that matches a row's keys to the columns.
-        :param wrap: whether a single column is wrapped in a record; None is ksqlDB's default.
+        :param wrap: whether a single column is wrapped in a record; None for ksqlDB's default.
         :param generation: the ksqlDB version whose internal schema is used.
         :param written_by: which of ksqlDB's two writers made the schema.
         :param schema_id: the id of the schema to write under. The schema must exist, and the subject must hold it.

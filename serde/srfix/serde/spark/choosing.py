@@ -54,9 +54,9 @@ def choose_engine(
     """The engine for a plan in a session. The choice is logged as information under `srfix.serde.spark`. For a session
     without limits, in which a record could crash the jvm engine, srfix logs once a warning that says how to set limits.
 
-    :param workers_have_srfix: whether srfix and its dependencies are installed on the executors. None checks a few
-        executors, until they have srfix. If the user named the arrow engine, there is no check: that engine itself
-        reports what is missing.
+    :param workers_have_srfix: whether srfix and its dependencies are installed on the executors. With None, srfix
+        checks a few executors each time, until one check has found srfix there. If the user named the arrow engine,
+        there is no check: that engine itself reports what is missing.
     :param unknown_ids: what happens with ids that the plan does not know, if it knows some ids.
     :raises EngineRefusedError: if the user named the jvm engine and it cannot represent the plan exactly; or with
         `auto`, if it cannot and the workers lack srfix.
@@ -92,13 +92,13 @@ def _chosen(
         return EngineChoice(engine="arrow", fallback=False, why=f"the jvm engine cannot be used: {' '.join(reasons)}")
     why = "Spark's own Avro reads every known schema exactly" if engine == "auto" else "it was requested"
     if unknown_ids == "fail" and plan.schemas and not read.left:
-        why += '; a schema id that the plan does not know is a bad row (unknown_ids="resolve" looks it up)'
+        why += '; a row is bad if the plan does not know its schema id (unknown_ids="resolve" looks the id up)'
         return EngineChoice(engine="jvm", fallback=False, why=why, read=read)
     lacking = _lacking(spark, workers_have_srfix)
     if read.left and lacking is not None:
         raise _neither((f"{read.left_over}.",), lacking)
     if read.left:
-        why = f"{read.left_over}; Spark's own Avro reads the others exactly"
+        why = f"{read.left_over}; Spark's own Avro reads the other schemas exactly"
     if lacking is not None:
         because = lacking if lacking == lacks_arrow() else f"the workers lack srfix ({lacking})"
         why += f"; payloads that the plan does not know are bad rows, because {because}"

@@ -166,7 +166,7 @@ def srfix_error_of(error: BaseException, *, of_kafka: bool = True) -> errors.Srf
 
     Classes and messages are kept; attributes only for `BadRowError`.
 
-    :param of_kafka: False leaves errors of Kafka's client to the caller, who knows topic and cluster.
+    :param of_kafka: with False, errors of Kafka's client are left to the caller, who knows topic and cluster.
     """
     if isinstance(error, errors.SrfixError):
         return error
@@ -204,7 +204,7 @@ def srfix_error_of(error: BaseException, *, of_kafka: bool = True) -> errors.Srf
 
 @contextmanager
 def clear_errors() -> Iterator[None]:
-    """If Spark raises an error in the block that contains an error of srfix, raises srfix's; Spark's error is its cause.
+    """If Spark's error ends the block and contains an error of srfix, raises srfix's error, with Spark's as its cause.
 
     :raises SrfixError: if Spark's error contains one.
     """

@@ -137,7 +137,7 @@ class PlannedSchema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedRefusal:
-    """A schema id that the policy did not accept when the plan was made. If the arrow engine meets it, it asks
+    """A schema id that the policy did not accept when the plan was made. If the arrow engine meets the id, srfix asks
     the policy again."""
 
     schema_id: SchemaId

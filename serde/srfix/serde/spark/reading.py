@@ -101,8 +101,8 @@ def from_registry(
     `from_registry("value", "users-value", registry)` makes the plan itself: the columns are those of the subject's
     newest schema (`NEWEST`), in Avro or JSON_SR.
 
-    :param column: the column with a frame's payloads; None is `value`, or `key` for a plan of keys.
-    :param headers: for a Column: the records' headers, which may name schemas; None uses no headers.
+    :param column: the column with a frame's payloads; by default `value`, or `key` for a plan of keys.
+    :param headers: for a Column: the records' headers, which may name schemas; None to use no headers.
     :param on_error: the handling of a row that cannot be read. `fail`: the job fails, with topic, partition and offset
         if the frame has those columns (`errors.clear_errors` turns the error into a `BadRowError`). `quarantine`: the
         struct is null, and `interface.reason_columns` are added: the reason (also TOMBSTONE), the message, and the
@@ -110,15 +110,15 @@ def from_registry(
     :param engine: the engine that decodes. For `auto`, `choosing.choose_engine` decides when the frame is there, and
         logs the reason.
     :param observe: counts rows, tombstones, bad rows by reason, and refused ids, under this name, or for this
-        Observation (batch only); `progress.counts_of` reads them. None counts rows, tombstones and bad rows of a stream
-        that does not fail on bad rows, in its progress (`observedMetrics`), under "srfix values of TOPIC"; further
-        streams of that topic in the session get " (2)" and so on. Spark's sources report the lag of a stream
-        themselves.
-    :param workers_have_srfix: whether srfix is installed on the executors; None checks them, until they have it.
+        Observation (batch only); `progress.counts_of` reads them. With None, srfix counts only for a stream that does
+        not fail on bad rows: the stream's progress (`observedMetrics`) has its rows, tombstones and bad rows under the
+        name "srfix values of TOPIC". A second stream of that topic in the session gets the name with " (2)", and so on.
+        Spark's sources report the lag of a stream themselves.
+    :param workers_have_srfix: whether srfix is installed on the executors; with None, srfix checks a few executors each
+        time, until one check has found srfix there.
     :param unknown_ids: the handling of a schema id that the plan does not know, if the JVM decodes
-        (`interface.UnknownIds`). None is `fail` for a bounded frame: its ids existed when the plan was made, or
-        `plan.refreshed(registry)` knows them. None is `resolve` for a stream, in which new ids appear, and for a
-        Column.
+        (`interface.UnknownIds`). By default `fail` for a bounded frame, because its ids existed when the plan was made,
+        or `plan.refreshed(registry)` knows them; and `resolve` for a stream, in which new ids appear, and for a Column.
     :raises UsageError: if an argument is an unknown word; when the frame is there, if it has no such column, the column
         is not binary, or the frame already has a column that srfix would add.
     :raises EngineRefusedError: when the frame is there, if no permitted engine can represent the plan exactly; and
@@ -144,9 +144,9 @@ def from_registry(
         if isinstance(second, str):
             second = _plan_of_subject(second, registry)
         elif registry is not None:
-            raise UsageError("from_registry was given a plan and a registry. A plan needs no registry: leave it out.")
+            raise UsageError("from_registry was given a plan and a registry. Leave the registry out: a plan needs none.")
         plan = plan_given(
-            second, "A Column takes one plan. Several plans read a frame: df.transform(from_registry(plans))."
+            second, "A Column accepts one plan. To use several, transform a frame: df.transform(from_registry(plans))."
         )
         from srfix.serde.spark._pyspark.frames import decoded_column
 
@@ -242,8 +242,8 @@ def replay(
     in `from_registry`, including rows that had no plan before (NO_PLAN).
 
     :param bad: the result of `bad_rows`.
-    :param column: the column for the rows; None is `value`, or `key` for a plan of keys. It is added if the frame lacks
-        it.
+    :param column: the column for the rows; by default `value`, or `key` for a plan of keys. It is added if the frame
+        lacks it.
 
     The other parameters are those of `from_registry`, except that ids that the plan does not know are looked up
     (`unknown_ids`).
@@ -288,15 +288,15 @@ def read_topic(
 
     :param subscribe_pattern: a Java regular expression: all topics whose whole name it matches. A topic without a plan
         gives bad rows (NO_PLAN). A single plan reads all topics if it looks up ids without a subject (`ById`).
-    :param assign: topic → the partitions to read; None reads all of them.
+    :param assign: topic → the partitions to read; None to read all of them.
     :param starting_offsets: `earliest`, or the first offset of each partition: `{0: 23, 1: -2}`; -2 is the earliest.
         For several topics `{topic: {0: 23}}`.
-    :param ending_offsets: `latest`, or the offset after the last one for each partition; -1 is the latest.
+    :param ending_offsets: `latest`, or for each partition the first offset that is not read; -1 is the latest.
     :param options: more options of Spark's Kafka source. Options for Kafka's client are named `kafka.…`
         (`kafka.security.protocol`, `kafka.sasl.jaas.config`); they are passed on unchanged, and never shown. By default
-        `failOnDataLoss` is true: if records are gone before they were read, the job fails. `false` skips them. Spark
-        asks the brokers once in advance, so that errors show here and not in a job's trace (`bounds.BROKER_SECONDS`).
-        `errors.clear_errors` turns Kafka's later errors into the same classes.
+        `failOnDataLoss` is true: if records are gone before they were read, the job fails. With `false`, Spark skips
+        such records. Spark asks the brokers once in advance, so that errors show here and not in a job's trace
+        (`bounds.BROKER_SECONDS`). `errors.clear_errors` turns Kafka's later errors into the same classes.
 
     :raises ClusterError: if there is no such topic, or no broker answers.
     :raises AccessDeniedError: if this user may not read it.

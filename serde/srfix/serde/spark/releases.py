@@ -25,7 +25,7 @@ from srfix.serde.errors import EngineRefusedError, JarMissingError, UsageError
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abilities:
     arrow: bool
-    """Alone or beside the jvm engine: later schemas, JSON, JSON_SR, KAFKA, rows in quarantine on writing."""
+    """Alone or beside the jvm engine: later schemas, formats other than Avro, rows in quarantine on writing."""
     source: bool
     source_stream_writer: bool
     """`format("srfix")` also writes streams; without this, `foreachBatch` writes each micro-batch."""
@@ -45,7 +45,7 @@ def abilities_in_words(spark_version: str) -> str:
     """Such as `jvm engine, arrow engine, format("srfix")`."""
     line = ".".join(spark_version.split(".")[:2])
     if line not in ABILITIES:
-        return f"not tried with srfix; {', '.join(ABILITIES)} were"
+        return f"not tried with srfix (tried: {', '.join(ABILITIES)})"
     abilities = ABILITIES[line]
     arrow = ["arrow engine"] if abilities.arrow else []
     source = ['format("srfix")'] if abilities.source else []
@@ -146,7 +146,7 @@ class Packages:
     coordinates: tuple[str, ...]
     """`group:artifact:version`, all that are needed, so no dependencies have to be resolved."""
     note: str | None = None
-    """A remark: the present Spark is not in `RELEASES`. None if there is no remark."""
+    """A remark if the given Spark is not in `RELEASES`; otherwise None."""
 
     def __str__(self) -> str:
         return ",".join(self.coordinates)
@@ -162,7 +162,7 @@ def packages(
     kafka_clients: str | None = None,
     commons_pool2: str | None = None,
 ) -> Packages:
-    """The coordinates for a version of Spark; None is the version of the installed PySpark.
+    """The coordinates for a version of Spark; None for the version of the installed PySpark.
 
     Each jar's version can be given instead of the table's. For a Spark that is not in the table, the nearest lower line
     is used (or the lowest line), and `note` says so.

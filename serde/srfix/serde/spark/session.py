@@ -50,9 +50,9 @@ def start_session(
     `spark.jars.packages`, unless `config` has this property or `spark.jars`; a running session that lacks a jar is
     refused.
 
-    :param master: `local[4]`, `spark://…`, `yarn`; a Connect server's `sc://…`; None uses Spark's configuration.
-    :param packages: Maven coordinates; None adds those of `packages.packages` for the present Spark, if it lacks any;
-        `()` adds none.
+    :param master: `local[4]`, `spark://…`, `yarn`; a Connect server's `sc://…`; None for Spark's configuration.
+    :param packages: Maven coordinates; None to add those of `packages.packages` for the present Spark, if it lacks any;
+        `()` to add none.
     :param config: Spark's configuration, by name; a new session also gets `with_avro_limits`.
     :raises JarMissingError: if a jar is not available, or is still missing.
     :raises SparkError: if PySpark or Java is missing, or Spark does not start.

@@ -65,18 +65,19 @@ def to_registry(
     and headers. In the framing HEADER_GUID, the GUID is added to `headers`. For keys and values, transform the frame
     twice, with a plan for each.
 
-    :param from_: the columns that make the row, or the struct column that is the row. None is the struct column `into`,
-        if there is one; otherwise all columns except those of Kafka's source and sink.
-    :param into: the column of payloads; None is `value`, or `key` for a plan of keys.
+    :param from_: the columns that make the row, or the struct column that is the row. With None, the struct column
+        `into` is the row, if the frame has this column; otherwise all columns make the row, except those of Kafka's
+        source and sink.
+    :param into: the column of payloads; by default `value`, or `key` for a plan of keys.
     :param null_rows: the handling of a null struct, and of a bare null in a value. A null key is always written. With
         `tombstone`, null rows with the tombstone mark are written as tombstones, and every other null row is an error,
         because a row that could not be read is also null. Reading adds the mark (`interface.reason_columns`:
         `_srfix_tombstone`; the reason TOMBSTONE also counts), so keep that column. To delete keys for other reasons,
-        set it yourself: `withColumn("_srfix_tombstone", lit(True))`.
+        set the mark yourself: `withColumn("_srfix_tombstone", lit(True))`.
     :param on_error: the handling of a row that cannot be written. `quarantine` adds `interface.reason_columns` (reason
         and message) and leaves the payload null: **do not write such rows to Kafka** (use `good_rows`), because there a
         null is a tombstone. Only the arrow engine can do this.
-    :param engine: the engine that encodes; `auto` is jvm if that is exact and Spark has its Avro.
+    :param engine: the engine that encodes; `auto` chooses jvm if that engine is exact and Spark has the jar spark-avro.
     :param workers_have_srfix: False if the executors lack srfix: then the arrow engine is refused. srfix does not check
         the executors; an executor without srfix reports it and fails the job.
     :raises UsageError: if an argument is an unknown word.
@@ -102,7 +103,7 @@ def to_registry(
             raise UsageError(
                 f"null_rows='tombstone' needs the column {name}, which marks tombstones, but the frame has no such "
                 "column. Without it, a null row may also be a row that could not be read. from_registry and read_topic "
-                "add the column: keep it in your select. To delete keys for other reasons, add it yourself: "
+                "add the column: keep it in your select. To delete keys for other reasons, add the column yourself: "
                 f'withColumn("{name}", lit(True)) on their rows.'
             )
         is_quarantine = on_error == "quarantine"
@@ -144,12 +145,12 @@ def write_topic(
     """Writes a frame's rows to the plan's topic, with the frame's key, partition and headers if it has them.
 
     :param on_error: the handling of a row that cannot be written: it fails the job; or, with `quarantine` and the arrow
-        engine, it stays behind while the others are written. The rows that stayed are then returned, with the frame's
-        own columns and `interface.reason_columns` (reason and message; with `key`, also those of keys). The returned
-        frame is computed from the given frame when it is used: if the given frame may change until then, `persist()` it
-        first. None is returned for `fail`.
+        engine, it stays behind while the other rows are written. The rows that stayed are then returned, with the
+        frame's own columns and `interface.reason_columns` (reason and message; with `key`, also those of keys). The
+        returned frame is computed from the given frame when it is used: if the given frame may change until then,
+        `persist()` it first. With `fail`, the result is None.
 
-    :param key: how keys are written; None uses the frame's column `key` unchanged.
+    :param key: how keys are written; None to use the frame's column `key` unchanged.
     :param key_from: the columns that make the key, like `from_`.
     :param options: more options of Spark's Kafka sink (`kafka.security.protocol`, …).
 

@@ -104,8 +104,8 @@ class ChangelogSubject:
 class TemplateSubject:
     """A text with the placeholders `{topic}`, `{role}` (`key`, `value`) and `{record}` (the record's full name).
 
-    `{topic}-{role}` is `TopicSubject`, `{record}` is `RecordSubject`, `:.staging:{topic}-{role}` the same in a context.
-    Double the braces that belong to the subject itself.
+    `{topic}-{role}` is `TopicSubject`, `{record}` is `RecordSubject`, and `:.staging:{topic}-{role}` is `TopicSubject`
+    in a context. Double the braces that belong to the subject itself.
 
     :raises UsageError: if a placeholder is unknown or has a format, or a single brace occurs.
     """

@@ -150,7 +150,7 @@ class TestChooseEngine:
         for engine in ("auto", "jvm"):
             choice = choose_engine(EXACT, session_of(session), engine, unknown_ids="fail")
             assert (choice.engine, choice.fallback) == ("jvm", False)
-            assert 'a schema id that the plan does not know is a bad row (unknown_ids="resolve" looks it up)' in str(
+            assert 'a row is bad if the plan does not know its schema id (unknown_ids="resolve" looks the id up)' in str(
                 choice
             )
         assert session.probes == 0

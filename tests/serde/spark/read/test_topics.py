@@ -55,7 +55,7 @@ class TestTopicPlans:
             ({"": plan("users")}, "'' is not a topic's name"),
             ({None: plan("users")}, "None is not a topic's name"),
             (["users"], "A plan must come from plan_read, but this is str"),
-            ([plan("users"), plan("users", "ID INT")], "Two plans are of the topic 'users'"),
+            ([plan("users"), plan("users", "ID INT")], "Two plans are for the topic 'users'"),
             ([plan("users"), plan("orders", "K STRING KEY", Role.KEY)], "Some plans read keys, others values"),
         ],
     )
@@ -93,7 +93,7 @@ class TestTopicPlans:
             from_registry("value", "User", client)
         with pytest.raises(UsageError, match=r"need a schema registry"):
             from_registry("value", "users-value")
-        with pytest.raises(UsageError, match=r"A plan needs no registry"):
+        with pytest.raises(UsageError, match=r"a plan needs none"):
             from_registry("value", plan("a"), client)
 
 

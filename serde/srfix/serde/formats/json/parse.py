@@ -100,7 +100,7 @@ def _refusal(body: bytes, error: Exception) -> DecodeError:
     match error:
         case RecursionError():
             return DecodeError(
-                f"The JSON nests too deep ({size}), deeper than even Jackson reads. It is hostile or corrupt."
+                f"The JSON nests too deep ({size}), deeper than even Jackson can read. It is hostile or corrupt."
             )
         case ArithmeticError() | msgspec.ValidationError():
             return DecodeError(f"A number of the JSON is too large for any type ({size}).")

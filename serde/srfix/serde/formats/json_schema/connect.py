@@ -125,7 +125,7 @@ class _Conversion:
         if _connect_type(node) == "map" and items.kind is NodeKind.OBJECT:
             keys = items.properties.get("key")
             if keys is None:
-                raise SchemaError("A part of the schema is a map as an array of entries, but the entries have no key.")
+                raise SchemaError("A part of the schema is a map in the form of an array, but the entries have no key.")
             return self._map(self.schema(keys, depth + 1), items.properties.get("value"), depth)
         return ConnectSchema(type=ConnectType.ARRAY, value_schema=self.schema(items, depth + 1))
 

@@ -248,14 +248,14 @@ def _map(writer: JsonType, keys: Read, values: Read, path: str) -> Read:
 
         def read_object(node: object) -> Value:
             if type(node) is not dict:
-                raise wrong_node(node, "an object, as a map with string keys is written", None, path)
+                raise wrong_node(node, "an object, the form of a map with string keys", None, path)
             return {keys(name): values(value) for name, value in node.items()}  # type: ignore[misc]  # strings
 
         return read_object
 
     def read_entries(node: object) -> Value:
         if type(node) is not list:
-            raise wrong_node(node, "an array of entries, as this map is written", None, path)
+            raise wrong_node(node, "an array of entries, the form of this map", None, path)
         made: dict[str, Value] = {}
         for entry in node:
             if type(entry) is not dict or len(entry) != 2:

@@ -41,7 +41,7 @@ def validator(schema_text: str, *, references: tuple[str, ...] = ()) -> Validate
         is_body = isinstance(value, bytes)
         document = parse_exact(value) if isinstance(value, bytes) else value
         if _may_nest_deep(value) and nests_deeper(document, JSON_LEVELS):
-            raise _failure(is_body, f"nests deeper than {JSON_LEVELS} levels; srfix does not validate that", "$")
+            raise _failure(is_body, f"nests deeper than {JSON_LEVELS} levels, so srfix does not validate it", "$")
         try:
             error = next(checker.iter_errors(document), None)
         except (ValueError, TypeError, OverflowError) as failed:

@@ -57,8 +57,8 @@ def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *,
                 read = make(indexes)
             except IndexError:
                 raise DecodeError(
-                    f"The payload's message indexes {list(indexes)} name no message of the writer's schema. It is corrupt, or "
-                    "its producer is not a Protobuf serializer with a registry."
+                    f"The payload's message indexes {list(indexes)} name no message of the writer's schema. The "
+                    "payload is corrupt, or its producer is not a Protobuf serializer with a registry."
                 ) from None
             except SchemaError as error:  # only of this payload: others can hold other messages of the schema
                 raise DecodeError(

@@ -235,7 +235,7 @@ def _one_of(convert: Convert, value: object) -> object:
     fields = cast("Mapping[str, object]", convert(value))
     chosen = {name: part for name, part in fields.items() if part is not None}
     if len(chosen) != 1:
-        raise Misfit([("", f"has {len(chosen)} fields that are not null, but a oneof has one")])
+        raise Misfit([("", f"has {len(chosen)} fields that are not null, but a oneof can have only one")])
     return chosen
 
 

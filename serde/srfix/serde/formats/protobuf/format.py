@@ -73,8 +73,8 @@ def columns_from_protobuf(
     full_name: str | None = None,
     unwrap_primitives: bool = True,
 ) -> Columns:
-    """The columns of a message: of the one that `full_name` names, with or without its package, or of the first. ksqlDB 0.26
-    and later does not take the first of several top-level messages and enums: it wants a full name. Unlike
+    """The columns of the message that `full_name` names (with or without its package), or of the first message. ksqlDB
+    0.26 and later does not take the first of several top-level messages and enums: it wants a full name. Unlike
     `infer_columns`, this does not report the fields that it leaves out.
 
     :param unwrap_primitives: whether `google.protobuf.StringValue` and the like become primitive columns, as in ksqlDB 0.25

@@ -139,7 +139,7 @@ class _Writer:
                     self._imports[_WRAPPERS_FILE] = None
                     word = f"google.protobuf.{word.capitalize()}Value"
                 return word, [";"]
-        raise ColumnError(f"Protobuf has no type for {print_type(type_)} here. Declare another.")
+        raise ColumnError(f"Protobuf has no type for {print_type(type_)} here. Declare another type.")
 
 
 def _block(name: str, fields: list[str], nested: list[str]) -> list[str]:

@@ -153,7 +153,7 @@ def kept_check(message: Descriptor) -> Check | None:
                     if isinstance(part, Mapping):
                         check(part, where, inner)
                 elif isinstance(part, int | float) and abs(part) >= _INFINITE and not math.isinf(part):
-                    raise Misfit([(where, f"is {part!r}, but a float holds less than {_INFINITE:.3g}")])
+                    raise Misfit([(where, f"is {part!r}, but a float must be less than {_INFINITE:.3g}")])
 
     return check
 

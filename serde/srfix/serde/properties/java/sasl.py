@@ -160,7 +160,7 @@ _OTHERS: Final = (
     (
         re.compile(r".*Krb5LoginModule"),
         "It is Kerberos: give sasl.mechanism=GSSAPI, sasl.kerberos.principal and sasl.kerberos.keytab (librdkafka must be "
-        "built with GSSAPI; that of PyPI is not).",
+        "built with GSSAPI; the one on PyPI is not).",
     ),
     (
         re.compile(r".*IAMLoginModule"),
@@ -221,8 +221,8 @@ def _password(module: LoginModule, config: Mapping[str, str]) -> dict[str, str]:
         raise UsageError(f"The login module in sasl.jaas.config has no option {' and no '.join(missing)}.")
     if is_same(module.options.get("tokenauth", ""), "true"):
         raise UsageError(
-            "The login module in sasl.jaas.config has tokenauth=true: librdkafka knows no delegation tokens. Give a user's "
-            "sasl.username and sasl.password."
+            "The login module in sasl.jaas.config has tokenauth=true, but librdkafka does not support delegation tokens. "
+            "Give a user's sasl.username and sasl.password."
         )
     return {"sasl.username": module.options["username"], "sasl.password": module.options["password"]}
 

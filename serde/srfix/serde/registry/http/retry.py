@@ -30,7 +30,7 @@ class RetryPolicy:
     max_wait_s: float = 20.0
     """The longest single wait, in seconds, whatever Retry-After says."""
     leader_patience_s: float = 30.0
-    """The total seconds that a write waits for a leader; 0 treats such answers like any others."""
+    """The total seconds that a write waits for a leader; with 0, only `max_attempts` counts for such a write."""
     sleep: Callable[[float], None] = time.sleep
     """The function that waits; tests pass one that does not."""
     clock: Callable[[], float] = time.time

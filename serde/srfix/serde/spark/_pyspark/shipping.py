@@ -96,7 +96,8 @@ def _advice(missing: str) -> str:
         )
     elif other_packages:
         advice.append(
-            f"Install it there (pip install {' '.join(other_packages)}): a zip of Python files cannot contain it."
+            f"Install what is missing there (pip install {' '.join(other_packages)}), because a zip of Python files cannot "
+            "contain it."
         )
     advice.append('In from_registry and read_topic, engine="jvm" decodes with no Python on the workers.')
     return " ".join(advice)

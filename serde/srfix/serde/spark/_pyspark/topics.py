@@ -22,8 +22,8 @@ from srfix.serde.spark.read.topics import TopicPlans
 
 _PART: Final = "_srfix_topic_"
 _NO_PLAN: Final = (
-    "The read has no plan for this topic. Plan it (plan_read), pass that plan with the others, and start again: a "
-    "stream continues from its checkpoint."
+    "The read has no plan for this topic. Make a plan for this topic (plan_read), pass it with the other plans, and start "
+    "again. A stream continues from its checkpoint."
 )
 
 

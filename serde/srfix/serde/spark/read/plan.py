@@ -64,8 +64,8 @@ class ReadPlan(ReadDecisions):
         return explanation(self) if extended else summary(self)
 
     def refreshed(self, registry: PlanRegistry | AnyClient) -> ReadPlan:
-        """The plan with the new versions of its subjects. It requests only those, and the refused ids again. Columns
-        stay the same, also `NEWEST` ones.
+        """The plan with the new versions of its subjects. srfix requests only the new versions, and the refused ids
+        again. Columns stay the same, also `NEWEST` ones.
 
         :raises ColumnError: if a version feeds a column in other units, as in `plan_read`.
         :raises RegistryError: if the registry could not be asked.
@@ -155,12 +155,11 @@ class Newest:
 
 NEWEST: Final = Newest()
 """The columns of the newest schema, in its own letter case. The newest schema is the highest live version of the
-subject that writers use:
-the policy's last subject (for a `DualSubject` the second one, the source's), otherwise the first of `subjects` that has
-a live version. This is decided when the plan is made, so a running stream's columns do not change. Fields that Spark
-cannot hold are left out and named (`ReadPlan.newest`): TIME (except with `times="integers"`), decimals beyond 38
-digits, maps with other keys than strings, and types that contain themselves. Instants in microseconds are TIMESTAMP,
-and local times TIMESTAMP_NTZ, except under ksqlDB's own case rules.
+subject that writers use: the policy's last subject (for a `DualSubject` the second one, the source's), otherwise the
+first of `subjects` that has a live version. This is decided when the plan is made, so a running stream's columns do not
+change. Fields that Spark cannot hold are left out and named (`ReadPlan.newest`): TIME (except with `times="integers"`),
+decimals beyond 38 digits, maps with other keys than strings, and types that contain themselves. Instants in
+microseconds are TIMESTAMP, and local times are TIMESTAMP_NTZ, except under ksqlDB's own case rules.
 """
 
 
@@ -188,28 +187,29 @@ def plan_read(
     `register_missing` and `on_second` apply only later, to ids that the plan does not have. The answers of a second
     subject are in the plan (`PlannedSchema.second`).
 
-    :param registry: may be None for JSON, KAFKA and DELIMITED, which have no schemas.
+    :param registry: may be None for a format without schemas, such as JSON or KAFKA.
     :param columns: the columns, parsed or as a text in ksqlDB's notation; a StructType, or its JSON (its names stay
         unchanged); or `NEWEST`. Columns marked as KEY belong to keys, the others to values.
-    :param format: the format, or its word, such as `"protobuf"`; None accepts Avro, JSON_SR and Protobuf, by each schema's
-        type.
-    :param wrap: False means that bodies are the bare value of the only column. None is ksqlDB's default; with `NEWEST`,
-        the schema decides.
-    :param policy: decides which ids are accepted; None accepts by id only, in the context of `subjects`.
+    :param format: the format, or its word, such as `"protobuf"`; None to accept Avro, JSON_SR and Protobuf, by each
+        schema's type.
+    :param wrap: False if bodies are the bare value of the only column; None for ksqlDB's default. With `NEWEST`, the
+        schema decides.
+    :param policy: decides which ids are accepted; None to accept every id that the registry knows, in the context of
+        `subjects`.
     :param subjects: more subjects, besides the policy's own, whose schemas the payloads may carry.
     :param ids: more ids, besides those of the subjects.
     :param reader_schema: an Avro schema whose aliases, defaults and promotions count, as in Avro's schema resolution.
-        With `NEWEST` those of the newest schema count automatically, unless the case rule is ksqlDB's own. If no
-        columns are named, a row has this schema's fields.
-    :param reader_version: the same for a schema in the registry: a version of the topic's own subject.
-    :param reader_id: the same with a schema id.
+        With `NEWEST`, the aliases, defaults and promotions of the newest schema count automatically, unless the case
+        rule is ksqlDB's own. If no columns are named, a row has this schema's fields.
+    :param reader_version: the version of the reader's schema under the topic's own subject.
+    :param reader_id: the id of the reader's schema in the registry.
     :param missing_columns: the handling of a column, or an inner field, that no version feeds: `error`, because a
         misspelt column would be null in every row; or `null`.
-    :param strict: True makes a row bad (COLUMN_NOT_FED) unless its writer feeds every column and every inner field.
-        With False, an unfed column is null. If no column is fed, the row is bad in both cases (NOTHING_FED); but under
-        ksqlDB's case rules without strict it is a row of nulls, as in the engine.
-    :param times: `"integers"` turns DATE into int, and TIME and TIMESTAMP into long: the integer in the record, in the
-        unit that the writer's schema declares. A column is never fed in several units.
+    :param strict: with True, a row is bad (COLUMN_NOT_FED) unless its writer feeds every column and every inner field.
+        With False, an unfed column is null. If no column is fed, the row is bad (NOTHING_FED), also with False. One
+        exception: under ksqlDB's case rules with False, every column of such a row is null, as in ksqlDB.
+    :param times: with `"integers"`, DATE becomes int, and TIME and TIMESTAMP become long: the integer in the record, in
+        the unit that the writer's schema declares. A column is never fed in several units.
     :param delimiter: DELIMITED: the separator between fields, like ksqlDB's VALUE_DELIMITER; None for a comma.
     :raises ColumnError: if the columns cannot be used, or the format cannot hold them, or no version feeds one of them;
         if a column of days, times or instants would only get numbers of another kind (a local timestamp for a
@@ -306,7 +306,7 @@ def newest_columns(
 def _is_one_given(**arguments: object) -> bool:
     names = [f"{name}=" for name, value in arguments.items() if value is not None]
     if len(names) > 1:
-        raise UsageError(f"{' and '.join(names)} each give the reader's schema. Leave all but one of them out.")
+        raise UsageError(f"{' and '.join(names)} each give the reader's schema. Give only one of them.")
     return bool(names)
 
 

@@ -107,7 +107,7 @@ def topic_plans(plans: Sequence[ReadPlan] | Mapping[str, ReadPlan]) -> TopicPlan
         _check_topic(topic, "A mapping of plans")
         if topic in by_topic:
             raise UsageError(
-                f"Two plans are of the topic {topic!r}. Give one for each topic; keys and values are two transformations."
+                f"Two plans are for the topic {topic!r}. Give one for each topic; keys and values need two transformations."
             )
         by_topic[topic] = plan_given(plan)
     if len({plan.role for plan in by_topic.values()}) > 1:

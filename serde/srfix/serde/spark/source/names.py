@@ -50,7 +50,7 @@ _ALL: Final = frozenset(Use)
 
 def flag(name: str, value: str) -> bool:
     if not is_among(value, ("true", "false")):
-        raise UsageError(f"The option {name} is true or false, not {value!r}.")
+        raise UsageError(f"The option {name} must be true or false, not {value!r}.")
     return is_same(value, "true")
 
 
@@ -64,7 +64,7 @@ def _one_of(*words: str) -> Callable[[str, str], str]:
         if value not in words:
             near = nearest(value, words, cutoff=0.5)
             hint = f" Did you mean {near}?" if near else ""
-            raise UsageError(f"The option {name} is one of {', '.join(words)}, not {value!r}.{hint}")
+            raise UsageError(f"The option {name} must be one of {', '.join(words)}, not {value!r}.{hint}")
         return value
 
     return check
@@ -72,7 +72,7 @@ def _one_of(*words: str) -> Callable[[str, str], str]:
 
 def _number(name: str, value: str) -> int:
     if not (value.isascii() and value.isdigit() and int(value) > 0):
-        raise UsageError(f"The option {name} is a whole number from 1 on, not {value!r}.")
+        raise UsageError(f"The option {name} must be a whole number of at least 1, not {value!r}.")
     return int(value)
 
 

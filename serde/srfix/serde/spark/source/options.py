@@ -159,7 +159,7 @@ def _format(given_options: GivenOptions) -> Format | None:
         return None
     words = [member.value for member in Format if not member.is_bare and member is not Format.NONE]
     if value not in words:
-        raise UsageError(f"The option format is one of {', '.join(words)} and {_RAW}, not {value!r}.")
+        raise UsageError(f"The option format must be one of {', '.join(words)} and {_RAW}, not {value!r}.")
     return Format(value)
 
 
@@ -168,7 +168,7 @@ def _tombstones(given_options: GivenOptions) -> Tombstones:
     value = given_options.get("tombstones", words[0])
     if value not in words:
         raise UsageError(
-            f"The option tombstones is one of {', '.join(words)} for {given_options.use.value}, not {value!r}."
+            f"The option tombstones must be one of {', '.join(words)} for {given_options.use.value}, not {value!r}."
         )
     return Tombstones(value)
 
@@ -207,7 +207,7 @@ def _metadata(given_options: GivenOptions, *, is_raw: bool) -> tuple[str, ...] |
         return METADATA if words == ["all"] else ()
     for one in words:
         if one not in METADATA or words.count(one) > 1:
-            raise UsageError(f"The option metadata is all, none, or some of {', '.join(METADATA)}, each once: {one!r}.")
+            raise UsageError(f"The option metadata must be all, none, or some of {', '.join(METADATA)}, each once: {one!r}.")
     return tuple(words)
 
 

@@ -168,8 +168,8 @@ class _Delivery:
         if self._failed:
             raise ClusterError(
                 f"{self._failed} of {self._sent} records were not written to the topic {self._topic!r}: "
-                f"{'; '.join(self._failures)}. The others may have been written; if you write them again, they "
-                "may be there twice."
+                f"{'; '.join(self._failures)}. The other records may have been written; if you write them again, the topic "
+                "may have them twice."
             )
         return self._sent
 

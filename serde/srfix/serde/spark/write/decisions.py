@@ -125,7 +125,7 @@ def frame_row(plan: WriteDecisions, schema: SparkSchema, from_: str | Sequence[s
     names = (from_,) if isinstance(from_, str) else tuple(from_)
     if missing := [name for name in names if name not in by_name]:
         raise UsageError(
-            f"The frame has no column {missing[0]!r} to write; it has {', '.join(by_name)}. Name others in from_=."
+            f"The frame has no column {missing[0]!r} to write; it has {', '.join(by_name)}. Name other columns in from_=."
         )
     if not names:
         raise UsageError("from_= names no column. Name the columns that make the row, or the struct that is the row.")
@@ -208,7 +208,7 @@ def _check(plan: WriteDecisions, fields: tuple[FrameField, ...]) -> None:
     if spare:
         raise ColumnError(
             f"The {plan.role.value}s of topic {plan.topic!r} have no column for {', '.join(map(repr, spare))} of the frame. "
-            "Drop such columns, or name the columns that make the row in from_=."
+            "Drop these columns, or name the columns that make the row in from_=."
         )
 
 

@@ -159,15 +159,15 @@ def plan_write(
 ) -> WritePlan:
     """Decides the schema for rows, and registers it: when this returns, the subject holds the schema.
 
-    :param registry: None for JSON, KAFKA and DELIMITED, which have no schemas.
+    :param registry: None for a format without schemas, such as JSON or KAFKA.
     :param columns: the columns: SQL text, parsed, or a frame's schema (a StructType). None with `schema`; None also
         with `schema_id` or `version`, if rows have the schema's field names.
     :param format: the format, or its word, such as `"protobuf"`.
     :param subjects: the strategy for the schema's subject.
     :param case_rule: the rule that matches the names in a row to the columns.
     :param names: how a frame's names become columns: in upper case, like unquoted names in SQL, or unchanged.
-    :param wrap: whether a single column is wrapped in a record; None is ksqlDB's default, in which a key's column is
-        not.
+    :param wrap: whether a single column is wrapped in a record; None for ksqlDB's default, which does not wrap a key's
+        column.
     :param schema: the exact schema to write under: the text, or a schema with references.
     :param schema_id: the id of a schema to write under. The schema must exist, and the subject must hold it.
     :param version: the version of the subject to write under.
@@ -180,7 +180,7 @@ def plan_write(
     :param validate: JSON_SR: True to check every body against the schema.
     :param cut_times: True to cut times that are finer than the written unit (milliseconds, unless the schema says
         otherwise); otherwise a row with such a time cannot be written.
-    :param times: `"integers"` writes a DATE, TIME or TIMESTAMP from the integer for the record (see `plan_read`).
+    :param times: with `"integers"`, a DATE, TIME or TIMESTAMP is given as the integer for the record (see `plan_read`).
     :param delimiter: DELIMITED: the separator between fields, like ksqlDB's VALUE_DELIMITER; None for a comma.
     :param nullable_representation: Protobuf: how a null differs from 0 and from an empty text: `"optional"` or
         `"wrapper"`. With None such a null is lost, as in ksqlDB.

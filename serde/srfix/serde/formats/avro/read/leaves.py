@@ -71,7 +71,7 @@ def _time_millis(number: int, _writer: object = None, _reader: object = None) ->
 def _time_micros(number: int, _writer: object = None, _reader: object = None) -> datetime.time:
     if 0 <= number < _DAY_MICROS:
         return (_MIDNIGHT + datetime.timedelta(microseconds=number)).time()
-    raise OverflowError(f"the time of day is {number} µs, and a day has {_DAY_MICROS}")
+    raise OverflowError(f"the time of day is {number} µs, but a day has only {_DAY_MICROS}")
 
 
 LOGICAL_READERS[f"int-{INT}"] = _int

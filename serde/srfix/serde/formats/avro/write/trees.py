@@ -211,5 +211,5 @@ def _may_be_null(field: tree.WriterField[AvroType]) -> bool:
 
 def _refused(node: AvroNode, column: ColumnType) -> tree.Forbidden:
     return tree.Forbidden(
-        why=f"is {type_name(column)}, which cannot be written as {describe(node)}: nothing is coerced"
+        why=f"is {type_name(column)}, which cannot be written as {describe(node)}, because values are not coerced"
     )

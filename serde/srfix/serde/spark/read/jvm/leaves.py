@@ -188,7 +188,10 @@ def leaf(node: AvroNode, scalar: Scalar) -> Leaf | Unfit:
 def _promoted(reader: str, scalar: Scalar) -> Leaf | Unfit:
     """A type that a reader's schema promotes. Spark's Avro does this if the reader's own type is requested."""
     if scalar.coercion is not Coercion.SAME or scalar.name is not None:
-        return Unfit(f"the reader's schema turns it into a {reader}, and the column then into another type")
+        return Unfit(
+            f"the reader's schema turns the value into a {reader}, and the column then needs another conversion; Spark's "
+            "Avro does only one of the two"
+        )
     return Leaf(reader=reader, is_exact=reader != "float")
 
 

@@ -54,8 +54,8 @@ UNSEEN: Final = (
     "deserializer reads it.",
     "An error within a field that no column reads, if the field's end can be found. In arrays and maps of "
     "such a field, the jvm engine trusts the block sizes, but the deserializer reads the items.",
-    "A string that is not UTF-8 in a map entry that a later entry with the same key replaces.",
-    "A null key in a map, which the deserializer reads: the row is bad, because Spark's maps cannot have one.",
+    "A string that is not UTF-8 in a map entry, if a later entry with the same key replaces this entry.",
+    "A null key in a map, which the deserializer reads: the row is bad, because Spark's maps cannot have a null key.",
     f"Bytes left over that begin with {AFTER.hex(' ')}.",
     "A schema GUID (in front of the body, or in a record header): the jvm engine treats a row without an id as bad, unless "
     "the arrow engine reads the rows that the jvm engine does not know.",
