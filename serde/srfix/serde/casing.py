@@ -19,7 +19,7 @@ other two are ksqlDB's rules, including collisions:
   `match_keys`: the exact key, otherwise the last key of the document whose upper-case form is the column's name.
 
 Upper case is Python's `str.upper`: Unicode's full, unconditional mapping (ß becomes SS). Java's `toUpperCase()` is the
-same mapping in the JVM's default locale, so an engine that runs in Turkish, Azeri or Lithuanian maps i differently, and
+same mapping in the JVM's default locale, so a ksqlDB that runs in Turkish, Azeri or Lithuanian maps i differently, and
 a JVM with older Unicode tables (for example Java 11 for Georgian) does not map all letters that Python maps.
 """
 
@@ -38,7 +38,7 @@ class CaseRule(Enum):
     UNIQUE = "unique"
     """The exact name, otherwise the only field with this name ignoring case."""
     EXACT = "exact"
-    """Exact."""
+    """The exact name."""
     KSQLDB = "ksqldb"
     """As ksqlDB since 0.13."""
     KSQLDB_2020 = "ksqldb-2020"

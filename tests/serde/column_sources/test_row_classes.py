@@ -121,7 +121,10 @@ class TestColumnsFromDataclass:
             (of(Annotated[int, INTEGER, BIGINT]), r"->a gives more than one column type or namespace"),
             (of(Annotated[int, INTEGER], column_type=INTEGER), r"->a gives more than one column type or namespace"),
             (of(int, column_type="INT"), r"->a gives more than one .* or something that is neither"),
-            (of(list[Keyed]), r"^The field ->a->ARRAY->inner of a STRUCT is declared a key\. Only columns can be keys\.$"),
+            (
+                of(list[Keyed]),
+                r"^The field ->a->ARRAY->inner of a STRUCT is declared a key\. Only columns can be keys\.$",
+            ),
             (
                 Node,
                 r"^Through the field ->children->ARRAY, the dataclass Node contains itself; a column cannot contain itself\.$",

@@ -101,9 +101,7 @@ class Parser:
             pass
         self._name("the name of the stream or table")
         if not self._is("("):
-            self._fail(
-                "'(' and the columns; if the statement has none, paste the output of DESCRIBE instead"
-            )
+            self._fail("'(' and the columns; if the statement has none, paste the output of DESCRIBE instead")
         columns = self._in_brackets()
         if self._take_word("WITH"):
             self._expect("(")

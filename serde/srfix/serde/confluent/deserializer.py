@@ -333,7 +333,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
 
     def _accepted(self, policy: Resolver, identity: _Identity, ctx: Context | None) -> Schema:
         if ctx is None:
-            raise UsageError("The policy needs the topic, but there is no context. Pass a context, or the topic's name.")
+            raise UsageError("The policy needs the topic, but there is no context. Pass a context or the topic's name.")
         if isinstance(identity, UUID):
             return policy.resolve_guid(identity, topic=ctx.topic, role=self._role(ctx)).schema
         return policy.resolve(identity, topic=ctx.topic, role=self._role(ctx)).schema

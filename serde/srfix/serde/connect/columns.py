@@ -177,7 +177,7 @@ class _Inference:
 
     def _struct(self, schema: ConnectSchema, *, path: str, depth: int) -> Struct:
         if self._for_spark and schema.fields and any(schema.fields is fields for fields in self._open):
-            raise _UnsupportedTypeError("The type contains itself, but no column type can do that")
+            raise _UnsupportedTypeError("The type contains itself, but no column type can contain itself")
         self._open.append(schema.fields)
         try:
             fields = self.fields(schema, path=path, depth=depth + 1)

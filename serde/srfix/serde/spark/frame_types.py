@@ -30,7 +30,7 @@ def frame_fields(schema: SparkSchema) -> tuple[FrameField, ...]:
 def fields_of(struct: FrameType) -> tuple[FrameField, ...]:
     fields = struct.get("fields") if isinstance(struct, Mapping) and struct.get("type") == "struct" else None
     if not isinstance(fields, list):
-        raise SchemaError("The frame's schema is not the JSON form of a Spark struct. Give a StructType, or its jsonValue().")
+        raise SchemaError("The schema is not the JSON form of a Spark struct. Give a StructType, or its jsonValue().")
     return tuple(FrameField(name=str(field["name"]), type=field["type"]) for field in fields)
 
 

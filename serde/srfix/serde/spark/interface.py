@@ -21,7 +21,7 @@ Engine: TypeAlias = Literal["auto", "arrow", "jvm"]
 """The decoder: the serde on Arrow batches on the executors, or Spark's own Avro in the JVM; `auto` chooses."""
 ENGINES: Final = ("auto", "arrow", "jvm")
 UnknownIds: TypeAlias = Literal["resolve", "fail"]
-"""`resolve` looks it up in a Python stage, which even if empty costs as much as decoding; `fail` makes a bad row."""
+"""With `resolve`, a Python stage looks the id up (it costs as much as decoding, even if empty); with `fail`, the row is bad."""
 
 MissingColumns: TypeAlias = Literal["error", "null"]
 """The handling of a column that no version feeds: an error when the read is planned, or null in every row."""
@@ -115,7 +115,7 @@ class PlannedSchema:
     """A writer schema of possible payloads, and how it is read."""
 
     resolved: ResolvedSchema
-    """The schema, its references, and the subject that answered. It has an id."""
+    """The schema, its references, its id, and the subject that answered."""
     format: Format | None
     """Avro or JSON_SR, by the schema's type; None for a type without a serde, which is then its `problem`."""
     feeds: tuple[Feed, ...] = ()

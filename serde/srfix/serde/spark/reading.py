@@ -144,7 +144,7 @@ def from_registry(
         if isinstance(second, str):
             second = _plan_of_subject(second, registry)
         elif registry is not None:
-            raise UsageError("from_registry was given a plan and a registry. Leave the registry out: a plan needs none.")
+            raise UsageError("from_registry was given a plan and a registry. Leave the registry out: plans need none.")
         plan = plan_given(
             second, "A Column accepts one plan. To use several, transform a frame: df.transform(from_registry(plans))."
         )

@@ -76,7 +76,7 @@ def to_registry(
         set the mark yourself: `withColumn("_srfix_tombstone", lit(True))`.
     :param on_error: the handling of a row that cannot be written. `quarantine` adds `interface.reason_columns` (reason
         and message) and leaves the payload null: **do not write such rows to Kafka** (use `good_rows`), because there a
-        null is a tombstone. Only the arrow engine can do this.
+        null is a tombstone. Only the arrow engine has `quarantine`.
     :param engine: the engine that encodes; `auto` chooses jvm if that engine is exact and Spark has the jar spark-avro.
     :param workers_have_srfix: False if the executors lack srfix: then the arrow engine is refused. srfix does not check
         the executors; an executor without srfix reports it and fails the job.

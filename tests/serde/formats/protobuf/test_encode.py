@@ -261,7 +261,9 @@ class TestEncoderUnder:
         assert _under(schema, columns, {"o_0": {"i": 0, "s": None}}).WhichOneof("o") == "i"
         assert _under(schema, columns, {"o_0": None}).WhichOneof("o") is None
         for value, count in (({"i": 1, "s": "x"}, 2), ({"i": None}, 0)):
-            with pytest.raises(EncodeError, match=rf"has {count} fields that are not null, but a oneof can have only one"):
+            with pytest.raises(
+                EncodeError, match=rf"has {count} fields that are not null, but a oneof can have only one"
+            ):
                 _under(schema, columns, {"o_0": value})
 
     def test_columns_that_the_schema_misses_are_refused(self) -> None:

@@ -150,8 +150,9 @@ class TestChooseEngine:
         for engine in ("auto", "jvm"):
             choice = choose_engine(EXACT, session_of(session), engine, unknown_ids="fail")
             assert (choice.engine, choice.fallback) == ("jvm", False)
-            assert 'a row is bad if the plan does not know its schema id (unknown_ids="resolve" looks the id up)' in str(
-                choice
+            assert (
+                'a row is bad if the plan does not know its schema id (unknown_ids="resolve" looks the id up)'
+                in str(choice)
             )
         assert session.probes == 0
         assert choose_engine(EXACT, session_of(session), unknown_ids="resolve").fallback

@@ -56,7 +56,10 @@ class TestTopicPlans:
             ({None: plan("users")}, "None is not a topic's name"),
             (["users"], "A plan must come from plan_read, but this is str"),
             ([plan("users"), plan("users", "ID INT")], "Two plans are for the topic 'users'"),
-            ([plan("users"), plan("orders", "K STRING KEY", Role.KEY)], "Some plans read keys, others values"),
+            (
+                [plan("users"), plan("orders", "K STRING KEY", Role.KEY)],
+                "Some plans read keys, and other plans read values",
+            ),
         ],
     )
     def test_what_is_no_set_of_plans_is_refused(self, plans: list[ReadPlan], message: str) -> None:
@@ -93,7 +96,7 @@ class TestTopicPlans:
             from_registry("value", "User", client)
         with pytest.raises(UsageError, match=r"need a schema registry"):
             from_registry("value", "users-value")
-        with pytest.raises(UsageError, match=r"a plan needs none"):
+        with pytest.raises(UsageError, match=r"plans need none"):
             from_registry("value", plan("a"), client)
 
 

@@ -207,7 +207,9 @@ class _Builder:
         elif kind == "fixed":
             node.size = cast("int", schema["size"])
             if not isinstance(node.size, int) or node.size < 0:
-                raise SchemaError(f"The fixed type {name} has the size {node.size!r}; it must be a whole number, 0 or more.")
+                raise SchemaError(
+                    f"The fixed type {name} has the size {node.size!r}; it must be a whole number, 0 or more."
+                )
         else:
             node.is_map_entry = (
                 schema.get("connect.internal.type") == "MapEntry" or name == "io.confluent.connect.avro.MapEntry"

@@ -156,7 +156,7 @@ def _date(day: object) -> object:
     if not isinstance(day, datetime.date) or isinstance(day, datetime.datetime):
         raise Misfit.needs("a date", day)
     if day < _FIRST_DAY:
-        raise Misfit.needs(f"a date from {_FIRST_DAY} on, because Java reads earlier ones as other days", day)
+        raise Misfit.needs(f"a date from {_FIRST_DAY} on, because Java reads earlier dates as other days", day)
     return {"year": day.year, "month": day.month, "day": day.day}
 
 

@@ -207,7 +207,7 @@ def plan_read(
         misspelt column would be null in every row; or `null`.
     :param strict: with True, a row is bad (COLUMN_NOT_FED) unless its writer feeds every column and every inner field.
         With False, an unfed column is null. If no column is fed, the row is bad (NOTHING_FED), also with False. One
-        exception: under ksqlDB's case rules with False, every column of such a row is null, as in ksqlDB.
+        exception: under ksqlDB's case rules with False, the row then has only nulls, as in ksqlDB.
     :param times: with `"integers"`, DATE becomes int, and TIME and TIMESTAMP become long: the integer in the record, in
         the unit that the writer's schema declares. A column is never fed in several units.
     :param delimiter: DELIMITED: the separator between fields, like ksqlDB's VALUE_DELIMITER; None for a comma.
@@ -238,7 +238,7 @@ def plan_read(
     check_word("missing_columns", missing_columns, get_args(MissingColumns))
     if strict and missing_columns == "null":
         raise UsageError(
-            "strict=True requires every column, but missing_columns='null' allows missing ones. Leave one of them out."
+            "strict=True requires every column, but missing_columns='null' allows missing columns. Leave out one of the two."
         )
     spec = ReadSpec(
         wrap=flag_or_none("wrap", wrap),

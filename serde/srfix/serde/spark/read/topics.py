@@ -101,7 +101,7 @@ class TopicsAsked:
 def topic_plans(plans: Sequence[ReadPlan] | Mapping[str, ReadPlan]) -> TopicPlans:
     pairs = list(plans.items()) if isinstance(plans, Mapping) else [(plan_given(plan).topic, plan) for plan in plans]
     if not pairs:
-        raise UsageError("There is no plan: give one for each topic.")
+        raise UsageError("There is no plan. Give one for each topic.")
     by_topic: dict[str, ReadPlan] = {}
     for topic, plan in pairs:
         _check_topic(topic, "A mapping of plans")
@@ -112,7 +112,7 @@ def topic_plans(plans: Sequence[ReadPlan] | Mapping[str, ReadPlan]) -> TopicPlan
         by_topic[topic] = plan_given(plan)
     if len({plan.role for plan in by_topic.values()}) > 1:
         raise UsageError(
-            "Some plans read keys, others values. Read the values of all topics, and then transform the frame again "
+            "Some plans read keys, and other plans read values. Read the values of all topics, and then transform the frame again "
             "with the plans of their keys: df.transform(from_registry(key_plans))."
         )
     return TopicPlans(by_topic=by_topic, columns=_together(by_topic))

@@ -20,12 +20,12 @@ With `format=raw` nothing is decoded: the frame is that of Spark's Kafka source,
 |---|---|---|
 | `bootstrap.servers` | the cluster; also `kafka.bootstrap.servers` | |
 | `topic` | the topic; for files, the topic to read from them | |
-| `subscribe` | the same, with the name of Spark's Kafka source; or several topics: `users,orders` | |
+| `subscribe` | the topic, as in Spark's Kafka source; or several topics: `users,orders` | |
 | `subscribePattern` | a regular expression: all topics whose whole name it matches | |
 | `assign` | the topics and the partitions to read: `{"users": [0, 2]}` | all partitions |
 | `registry` | the registry's URLs; also `registry.url`, `schema.registry.url` | |
 | `columns` | the rows' columns, as text in ksqlDB's or Spark's notation | `.schema(…)`, or the newest schema's |
-| `format` | `avro`, `json`, `json_sr`, `delimited`, `raw` | `avro` |
+| `format` | `avro`, `json_sr`, `protobuf`, `json`, `delimited`, `protobuf_nosr`, `raw` | `avro` |
 | `delimiter` | delimited: the separator between fields: a character, `SPACE` or `TAB` | `,` |
 | `role` | what is decoded: `value` or `key` | `value` |
 | `case.rule` | `unique`, `exact`, `ksqldb`, `ksqldb-2020` | `unique` |
@@ -41,10 +41,10 @@ With `format=raw` nothing is decoded: the frame is that of Spark's Kafka source,
 | `on.error` | a row that cannot be read: `fail`, `quarantine`, `null` | `fail` |
 | `tombstones` | read: `keep`, `drop`; written: `refuse`, `write` | `keep`, `refuse` |
 | `metadata` | `all`, `none`, or some of `key, value, topic, partition, offset, timestamp, timestampType, headers` | none |
-| `metadata.prefix` | a prefix for their names, if a row has columns with the same names | |
+| `metadata.prefix` | a prefix for the names of these columns, if a row has columns with the same names | |
 | `includeHeaders` | raw: whether there is a column `headers` | `false` |
 | `startingOffsets` | `earliest`, `latest`, or JSON as in Spark's Kafka source | `earliest`, as in `read_stream` |
-| `endingOffsets` | the same, for a batch | `latest` |
+| `endingOffsets` | for a batch: `latest`, or JSON as in Spark's Kafka source | `latest` |
 | `failOnDataLoss` | whether it is an error if records are gone before they are read | `true` |
 | `minPartitions` | the least number of tasks | 1 for each partition |
 | `maxRecordsPerPartition` | no task reads a longer range of offsets | |
@@ -53,7 +53,7 @@ With `format=raw` nothing is decoded: the frame is that of Spark's Kafka source,
 | `kafkaConsumer.pollTimeoutMs` | a read fails after this time without a record | 120000 |
 | `path` | a captured topic instead of a topic | |
 | `register` | whether a writer registers its schema; if not, the schema must already be registered | `true` |
-| `checkpointLocation` | Spark's own | |
+| `checkpointLocation` | Spark's own option for streams | |
 
 In SQL: ``CREATE TEMPORARY VIEW users USING srfix OPTIONS (subscribe 'users', `bootstrap.servers` 'broker:9092',
 `schema.registry.url` 'http://registry:8081')``. If no columns are named, they are those of the newest schema when the view is

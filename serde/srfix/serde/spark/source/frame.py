@@ -233,7 +233,7 @@ def _given_fields(schema: Mapping[str, object]) -> tuple[FrameField, ...]:
     for field in cast("Sequence[Mapping[str, object]]", schema["fields"]):
         if field["nullable"] is False:
             raise UsageError(
-                f"The schema's field {field['name']!r} is NOT NULL, but every field of such a frame may be null, for "
+                f"The schema's field {field['name']!r} is NOT NULL, but every field of the frame may be null, for "
                 "example in a tombstone. Declare it nullable."
             )
     return fields_of(schema)

@@ -267,7 +267,7 @@ class RecordReader:
     def _lost(self, what: str, range_: OffsetRange) -> DataLossError:
         return DataLossError(
             f"Records were lost before they were read: {what}. Read again from the records that are left, or set "
-            "failOnDataLoss=false to continue without the lost ones.",
+            "failOnDataLoss=false to continue without the lost records.",
             topic=self.topic,
             partition=range_.partition,
         )

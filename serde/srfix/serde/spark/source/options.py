@@ -207,7 +207,9 @@ def _metadata(given_options: GivenOptions, *, is_raw: bool) -> tuple[str, ...] |
         return METADATA if words == ["all"] else ()
     for one in words:
         if one not in METADATA or words.count(one) > 1:
-            raise UsageError(f"The option metadata must be all, none, or some of {', '.join(METADATA)}, each once: {one!r}.")
+            raise UsageError(
+                f"The option metadata must be all, none, or some of {', '.join(METADATA)}, each once: {one!r}."
+            )
     return tuple(words)
 
 

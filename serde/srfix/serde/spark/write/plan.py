@@ -238,7 +238,7 @@ def plan_write(
         plan.serializer()  # columns that the format cannot hold raise an error now
         return plan
     if registry is None:
-        raise UsageError(f"{format.name} is written under a schema of a registry: give a RegistryClient.")
+        raise UsageError(f"{format.name} is written under a schema of a registry, so give a RegistryClient.")
     serializer: FramedSerializer
     kind = FRAMED[format]
     spec_options = WriteSpec(
@@ -256,10 +256,10 @@ def plan_write(
     }
     if schema is not None:
         if declared is not None or exists:
-            raise UsageError("schema= already defines the fields: give no columns, schema_id or version with it.")
+            raise UsageError("schema= already defines the fields, so give no columns, schema_id or version with it.")
         if full_name is not None or representation is not None:
             raise UsageError(
-                "schema= already says how rows are written: leave out full_name and nullable_representation."
+                "schema= already says how rows are written, so leave out full_name and nullable_representation."
             )
         # A missing method of the registry raises an error when it is called.
         serializer = kind.for_schema(registry, schema, **spec_options)
