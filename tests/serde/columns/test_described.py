@@ -125,7 +125,7 @@ class TestCreate:
             (HEADS + " A | BIGINT BIGINT", r"has 'BIGINT' at character 8; expected the end of the type\.$"),
             (HEADS + " A", r"^In the output of DESCRIBE, the line 'A' is not \"name \| type\""),
             (HEADS + "", r"^The column list is empty\."),
-            ("CREATE TABLE T AS SELECT * FROM S;", r"expected '\(' and the columns; a statement without them"),
+            ("CREATE TABLE T AS SELECT * FROM S;", r"expected '\(' and the columns; if the statement has none"),
             ("CREATE OR REPLACE VIEW V (A INT)", r"has 'VIEW' at character 19; expected STREAM or TABLE"),
             ("CREATE STREAM S (A INT) WITH (X='", r"quote that is never closed"),
             ("CREATE STREAM S (A INT) WITH (X=1", r"has the end of the text at character 34; expected '\)'\.$"),

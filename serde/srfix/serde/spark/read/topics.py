@@ -112,8 +112,8 @@ def topic_plans(plans: Sequence[ReadPlan] | Mapping[str, ReadPlan]) -> TopicPlan
         by_topic[topic] = plan_given(plan)
     if len({plan.role for plan in by_topic.values()}) > 1:
         raise UsageError(
-            "Some plans read keys, and other plans read values. Read the values of all topics, and then transform the frame again "
-            "with the plans of their keys: df.transform(from_registry(key_plans))."
+            "Some plans read keys, and other plans read values. Read the values of all topics, and then transform the frame "
+            "again with the plans of their keys: df.transform(from_registry(key_plans))."
         )
     return TopicPlans(by_topic=by_topic, columns=_together(by_topic))
 
