@@ -142,7 +142,7 @@ class TestJaas:
             (f'{PLAIN} password="topsecret";', "must begin with a login module and one of required"),
             (f'{PLAIN} required; {PLAIN} required password="topsecret";', "has 2 login modules"),
             (f'{PLAIN} required username="u";', "has no option password"),
-            (f'{SCRAM} required username="u" password="topsecret" tokenauth="true";', "no delegation tokens"),
+            (f'{SCRAM} required username="u" password="topsecret" tokenauth="true";', "does not support delegation"),
             ("com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true;", "give sasl.mechanism=GSSAPI"),
             ("software.amazon.msk.auth.iam.IAMLoginModule required;", "Use a SCRAM user"),
             ("topsecret required;", "names a login module of another kind"),
