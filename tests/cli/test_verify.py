@@ -121,7 +121,7 @@ class TestWhatWasVerified:
         told = world.repaired().verify(0)
         assert told.confirmed[:2] == [
             "schema id 1 is registered here",
-            "schema id 2 is registered here; no live row carries it, so none was decoded",
+            "schema id 2 is registered here; no live row carries id 2, so none was decoded",
         ]
         counts = {"ids_asked": 2, "rows_read": 1, "confirmed": 4, "problems": 0, "not_looked_at": 0}
         assert told.document["subjects"] == [{"subject": PHANTOM, **counts}]

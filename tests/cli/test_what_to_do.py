@@ -74,7 +74,7 @@ class TestVerify:
         assert told["verified"] is False
         assert any(f"({limit[0]}) was reached" in each["what"] for each in told["skipped"])
         (line,) = advice(told)[damage.APPLICATION]
-        assert line.startswith("Do not rely on the repair yet. The checks that srfix made passed")
+        assert line.startswith("Do not rely on the repair yet. Every check that srfix could make has passed")
 
     def test_of_a_global_table_committed_offsets_play_no_part(self, own_parts: Parts, tmp_path: Path) -> None:
         """Without one a table restores nothing, and no row is looked at; a global table restores all."""

@@ -40,7 +40,9 @@ class TestAnAlias:
         world.registry.seed("other-value", R)
         world.client().set_config(PHANTOM, {"alias": "other-value"})
         before = world.registry.dump()
-        with pytest.raises(PlanError, match=r"is an alias of other-value, where its writes would go; remove the alias"):
+        with pytest.raises(
+            PlanError, match=r"is an alias, so its schemas would go to other-value; first remove the alias"
+        ):
             world.plan()
         assert world.registry.dump() == before
 

@@ -110,7 +110,7 @@ class TestTheWholeWay:
         events = world.verify(plan)
         assert [event for event in events if not isinstance(event, Confirmed)] == []
         assert [event.what for event in events if " live rows " in event.what] == [
-            f"3 live rows with schema id {schema_id}, one per partition, read under this subject alone"
+            f"3 live rows with schema id {schema_id}, one per partition, can be read under this subject alone"
             for schema_id in staged.writer_ids
         ]
         masked = world.examine().diagnosis

@@ -107,7 +107,7 @@ def test_reuse_is_turned_off_after_seeding_with_the_same_rows(scene: Scene, tmp_
     # Its changelog now: a rollback leaves it.
     answer = json.loads(srfix(scene, "rollback", str(plan), "--yes", "--output", "json"))
     assert [step["outcome"] for step in answer["steps"] if not step["left_because"]] == []
-    assert any("others have written to" in step["left_because"] for step in answer["steps"])
+    assert any("somebody else has written to" in step["left_because"] for step in answer["steps"])
     assert scene.changelog in scene.broker.topics
 
 

@@ -52,12 +52,12 @@ class LibraryMissingError(StateDirectoryError):
 class NotPermittedError(StateDirectoryError):
     """A file or folder of a state directory that this user may not read. That says nothing about what is in it."""
 
-    REMEDY: ClassVar[str] = "run as the user that Kafka Streams runs as"
+    REMEDY: ClassVar[str] = "this user is not permitted to read it; run srfix as the user that runs Kafka Streams"
 
     @classmethod
     def of(cls, path: object) -> Self:
         """The error about a path."""
-        return cls(f"{path} cannot be read: not permitted, {cls.REMEDY}")
+        return cls(f"{path} cannot be read: {cls.REMEDY}")
 
 
 class RowsUnreadableError(StateDirectoryError):

@@ -120,7 +120,7 @@ class Finding:
     mirrors: tuple[Subject, ...] = ()
     """The same subject in other contexts, at fault as well."""
     notes: tuple[Finding, ...] = ()
-    """Notes on its repair (SRF012): what the registry would refuse, and what an interrupted repair left."""
+    """Notes on this finding's repair (SRF012): what the registry would refuse, and what an interrupted repair left."""
 
     def _repr_html_(self) -> str:
         return "".join(
@@ -197,7 +197,7 @@ class Diagnosis:
     applications: tuple[ApplicationAdvice, ...] = ()
     """What to do for each application that has findings, by name."""
     ignored: tuple[Ignored, ...] = ()
-    """What a person has acknowledged; it does not change the outcome."""
+    """The findings that a person has acknowledged; they do not change the outcome."""
 
     def _repr_html_(self) -> str:
         if self.is_inconclusive:

@@ -31,7 +31,7 @@ class ReadableRegistry(SchemaLookup, Protocol):
 
     @property
     def url(self) -> str:
-        """Its URL, without secrets; a plan contains it."""
+        """The registry's URL, without secrets; a plan contains it."""
 
     def context_of(self, subject: str) -> str:
         """The context that a subject is in; `.` is the default one."""
@@ -40,7 +40,7 @@ class ReadableRegistry(SchemaLookup, Protocol):
         """Forgets unknown ids, so that the next read of such an id asks again."""
 
     def gives_id_to(self, subject: str, schema_id: int) -> bool:
-        """Whether it returns the schema of an id to a reader that names this subject."""
+        """Whether the registry returns the schema of an id to a reader that names this subject."""
 
     def subjects(self, *, deleted: bool = False) -> tuple[Subject, ...]:
         """All subjects of all contexts."""
@@ -54,47 +54,47 @@ class ReadableRegistry(SchemaLookup, Protocol):
     def schemas(self, *, deleted: bool = False, latest_only: bool = False) -> Iterator[SchemaVersion]:
         """Every version of every subject.
 
-        :raises EndpointNotSupportedError: if it has no such listing; then the subjects are asked one by one.
+        :raises EndpointNotSupportedError: if the registry has no such listing; then srfix asks for each subject.
         """
 
     def referenced_by(self, subject: str, version: int | Literal["latest"]) -> tuple[SchemaId, ...]:
         """The ids of the live schemas that refer to a version."""
 
     def subjects_of_id(self, schema_id: int, *, deleted: bool = False) -> tuple[Subject, ...] | None:
-        """Subjects that seem to hold an id, only as a hint; None if it does not say."""
+        """Subjects that seem to hold an id, only as a hint; None if the registry does not say."""
 
     def versions_of_id(
         self, schema_id: int, *, deleted: bool = False, subject: str | None = None
     ) -> tuple[SubjectVersion, ...] | None:
-        """Subjects and versions that seem to hold an id, only as a hint; None if it does not say. `subject` selects the
-        context.
+        """Subjects and versions that seem to hold an id, only as a hint; None if the registry does not say. `subject`
+        selects the context.
         """
 
     def check_compatibility(
         self, subject: str, schema: Schema, *, version: int | Literal["latest"] | None = "latest"
     ) -> CompatibilityCheck:
-        """Whether it would accept a schema, compared with a version, or (with None) with all versions."""
+        """Whether the registry would accept a schema, compared with one version or (with None) with all versions."""
 
     def config(self, subject: str | None = None) -> SubjectConfig | None:
-        """A subject's own configuration, None if it has none; without a subject, the global one."""
+        """A subject's own configuration, or None; without a subject, the global configuration."""
 
     def effective_config(self, subject: str) -> SubjectConfig:
-        """The configuration that holds for a subject, all fields."""
+        """The configuration in force for a subject, all fields."""
 
     def effective_compatibility(self, subject: str) -> str:
-        """The compatibility level that holds for a subject."""
+        """The compatibility level in force for a subject."""
 
     def level_may_be_inherited(self, subject: str) -> bool:
         """True if the registry does not show whether a subject's level is its own."""
 
     def mode(self, subject: str | None = None) -> str | None:
-        """A subject's own mode, None if it has none; without a subject, the global one, None if it has no modes."""
+        """A subject's own mode, or None; without a subject, the global mode, or None if the registry has no modes."""
 
     def effective_mode(self, subject: str) -> str | None:
-        """The mode that holds for a subject; None if it has no modes."""
+        """The mode in force for a subject; None if the registry has no modes."""
 
     def is_redpanda(self) -> bool:
-        """Whether it is Redpanda's registry."""
+        """Whether this is Redpanda's registry."""
 
 
 class Registry(ReadableRegistry, SchemaRegistrar, Protocol):

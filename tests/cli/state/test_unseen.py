@@ -81,7 +81,7 @@ class TestPermission:
             done = as_anybody(command, str(app), *key, "--store", "ts", *more)
         assert done.returncode == 2, (done.stdout, done.stderr)
         assert "Not looked at: store ts of task 1_0: " in done.stderr
-        assert "cannot be read: not permitted, run as the user that Kafka Streams runs as" in done.stderr
+        assert "cannot be read: this user is not permitted to read it; run srfix as the user that runs" in done.stderr
         assert "amaged" not in done.stdout + done.stderr
         assert "To repair the store" not in done.stderr
 
@@ -105,9 +105,9 @@ class TestPermission:
             unknown = as_anybody("scan", str(app), "--store", "fka")
             known = as_anybody("get", str(app), "t1", "--store", "ts")
         assert unknown.returncode == 2
-        assert f"{app / '4_0'} was not looked at: not permitted, run as the user" in unknown.stderr
+        assert f"{app / '4_0'} was not looked at: this user is not permitted to read it" in unknown.stderr
         assert (known.returncode, "tv1" in known.stdout) == (2, True)
-        assert f"Not looked at: {app / '4_0'}: not permitted, run as the user that Kafka Streams" in known.stderr
+        assert f"Not looked at: {app / '4_0'}: this user is not permitted to read it; run srfix as" in known.stderr
 
 
 class TestInUse:

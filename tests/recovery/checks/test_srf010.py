@@ -105,7 +105,7 @@ class TestWhatShowsIt:
         """Seen wrong: an application that writes with the schema to which its producers have not turned yet."""
         stand(plain, [W1, own], [W1, own])
         (finding,) = found(plain, rows_with(2), streams_version="2.7")
-        assert ("not a producer" in finding.explanation) is is_sure
+        assert ("and not a producer, registered" in finding.explanation) is is_sure
 
     def test_a_key_schema_likewise(self, plain: World) -> None:
         key = '{"type":"record","name":"K","fields":[{"name":"id","type":"long"}]}'

@@ -69,7 +69,7 @@ class TestLostInChangelog:
         damage.stage(world.broker, world.client())
         plan = world.plan()
         assert plan.actions == ()
-        assert ["is broken (SRF014), which no plan repairs" in each.reason for each in plan.omissions] == [True]
+        assert ["is broken (SRF014), and no plan repairs that" in each.reason for each in plan.omissions] == [True]
 
     def test_its_healthy_twin_is_peeked_at_and_that_is_said_in_one_line(self, world: World) -> None:
         damage.stage(world.broker, world.client(), is_lost=False)

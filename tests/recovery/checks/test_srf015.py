@@ -67,7 +67,9 @@ class TestTheDamage:
         internal = shop.register_internal(world.client(), damage.PHANTOM_SUBJECT)
         (finding,) = of_code(looked_at(world, streams_version="2.7", no_auto_register=True))
         assert (finding.subject, [fault.schema_id for fault in finding.schema_ids]) == (shop.USERS_SUBJECT, [internal])
-        assert "under users-value. But this subject lacks schema id 2" in finding.explanation
+        assert (
+            "under users-value. But this subject lacks the application's own schema (schema id 2" in finding.explanation
+        )
         assert "(--no-auto-register) (40403)" in finding.explanation
 
     def test_on_2_7_a_source_subject_without_any_version_does_it_too(self, world: World) -> None:

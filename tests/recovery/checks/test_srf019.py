@@ -235,4 +235,4 @@ class TestWithoutACheckpoint:
         hand_over(world, staged)
         assert codes(world, "3.7") == []
         (skipped,) = of_processor(world, "3.7")
-        assert "the topic no longer has all of its records" in skipped.reason
+        assert "the topic no longer has all of the records that it had" in skipped.reason

@@ -134,3 +134,20 @@ def test_a_slip_of_the_pen_in_subject_is_said_not_to_have_been_looked_at(
     stage(world)
     skipped = seen(world, handed_over=Supplied(), schema=new(subject=subject)).skipped
     assert [each.what for each in skipped if each.could_hide] == hiding
+
+
+@pytest.mark.parametrize(
+    ("has_cluster", "has_registry", "missing"),
+    [
+        (True, True, "no topic usres in the cluster and no subject usres-value in the registry"),
+        (True, False, "no topic usres in the cluster"),
+        (False, True, "no subject usres-value in the registry"),
+    ],
+)
+def test_it_is_looked_for_only_where_it_was_said_to_be(
+    world: World, has_cluster: bool, has_registry: bool, missing: str
+) -> None:
+    stage(world)
+    found = seen(world, schema=new(subject="usres-value"), has_cluster=has_cluster, has_registry=has_registry)
+    (reason,) = [each.reason for each in found.skipped if each.could_hide]
+    assert reason.startswith(f"srfix found {missing}. Check the name.")

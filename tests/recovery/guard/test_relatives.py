@@ -83,7 +83,7 @@ class TestPuts:
         assert (each.certainty, each.moment, each.subject) == (Certainty.CERTAIN, Moment.UPGRADE, SOURCE)
         assert each.schema_ids == (2,)
         assert (
-            "this subject lacks schema id 2, the application's own, and the application's serializers"
+            "this subject lacks the application's own schema (schema id 2), and the application's serializers"
             in each.explanation
         )
 

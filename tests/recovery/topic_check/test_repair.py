@@ -85,7 +85,9 @@ class TestThePlan:
     def test_what_no_registration_mends_is_an_omission(self, world: World) -> None:
         world.put(TOPIC, ("b", value(77)))
         (omission,) = plan(world).omissions
-        assert omission.reason.startswith("values of topic source.users cannot be read (SRF011), which no plan repairs")
+        assert omission.reason.startswith(
+            "values of topic source.users cannot be read (SRF011), and no plan repairs that"
+        )
 
     def test_a_plan_of_stores_has_the_keys_that_it_had(self, world: World) -> None:
         document: Any = plan_document(plan_of(world.client()))

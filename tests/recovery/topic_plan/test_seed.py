@@ -281,7 +281,7 @@ class TestRollback:
         before = logs_of(on)
         left = [event for event in rolled_back(on, journal) if isinstance(event, Left)]
         assert len(left) == len(planned(world(changelog=changelog)).actions), "nothing was undone"
-        assert f"others have written to {CHANGELOG}[" in left[0].why
+        assert f"somebody else has written to {CHANGELOG}[" in left[0].why
         assert logs_of(on) == before
 
     def test_is_refused_while_the_application_runs(self, journal: Path) -> None:

@@ -90,7 +90,7 @@ def from_commit_metadata(texts: Iterable[str]) -> GenerationHint | None:
         detail = "its committed offsets have metadata with magic byte 1"
         return GenerationHint(oldest=StreamsVersion(2, 4), newest=StreamsVersion(3, 2), detail=detail)
     if magics == {0}:
-        detail = "its committed offsets have no metadata; the same is true if a tool set the offsets"
+        detail = "its committed offsets have no metadata (offsets that a tool has set have none, either)"
         return GenerationHint(oldest=None, newest=StreamsVersion(2, 3), detail=detail, weight=Weight.WEAK)
     return None
 

@@ -74,10 +74,10 @@ def upon_verification(
 
 
 _NOT_SEEN: Final = (
-    "Do not rely on the repair yet. The checks that srfix made passed; the checks that it could not make may fail. "
-    "Remove the reasons under “Not looked at”, or leave out --deadline and --max-records. Then run srfix verify "
-    "again, before you restart an instance that is down. If srfix has no serde for the type of the rows, only your "
-    "own reader can check the rows."
+    "Do not rely on the repair yet. Every check that srfix could make has passed. The checks that it could not make "
+    "may fail. Remove the reasons under “Not looked at”, or leave out --deadline and --max-records. Then run srfix "
+    "verify again, before you restart an instance that is down. If srfix has no serde for the type of the rows, only "
+    "your own reader can check the rows."
 )
 
 

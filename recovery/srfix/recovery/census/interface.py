@@ -28,7 +28,7 @@ class CensusRequest:
 
     topic: Topic
     partitions: tuple[int, ...]
-    """Its partitions, all of them."""
+    """All partitions of the topic."""
     committed: Mapping[int, int | None] | None
     """For each partition the group's committed offset, None if it has none. For a global table, the whole field is None
     (then everything up to the end is restored).
@@ -36,12 +36,12 @@ class CensusRequest:
     isolation: Isolation = Isolation.READ_UNCOMMITTED
     """How the restore consumer reads: Java's default; EOS forces READ_COMMITTED."""
     deadline_s: float | None = None
-    """Seconds after which the read of this topic stops, finished or not; None for no such limit.
+    """After this number of seconds the read of this topic stops, finished or not; None for no such limit.
     `PartitionCensus.stopped_early` says what was not read. Such a census is partial, and srfix never concludes from
     it that something is healthy.
     """
     max_records: int | None = None
-    """Records of this topic, all partitions together, after which the read stops, too; None for no such limit."""
+    """After this number of records (of all partitions together) the read of this topic stops; None for no limit."""
 
     def restore_limit(self, partition: int, end: int) -> int | None:
         """The offset at which a restore of a partition stops, exclusive: min(end, committed); for a global table, the
@@ -176,7 +176,7 @@ class Census:
         return _census_html(self)
 
     def with_role(self, role: Role, change: Callable[[PartitionCensus], RoleCensus]) -> Census:
-        """A copy whose keys, or values, of each partition are replaced by the result of `change`."""
+        """A copy in which the result of `change` replaces the counts of each partition's keys (or values)."""
         return replace(self, partitions=tuple(part.with_role(role, change(part)) for part in self.partitions))
 
     def ids(self, role: Role) -> tuple[SchemaId, ...]:

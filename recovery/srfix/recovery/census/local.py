@@ -106,7 +106,7 @@ class NativeCounter:
 
 
 class LocalCensus:
-    """Counts topics with one consumer, assigned and never subscribed: no group is joined, nothing committed.
+    """Counts topics with one consumer, assigned and never subscribed: it joins no group, and commits nothing.
 
     :param config: librdkafka's configuration names, as for `Cluster`.
     :param timeout_s: how long a question about the topic may take.
@@ -136,10 +136,10 @@ class LocalCensus:
     ) -> Census:
         """Reads every partition from its start to the end it had when the read began.
 
-        The consumer's position decides when a partition is read, so transaction markers at its end do not matter. If
-        the log's start moves meanwhile, srfix reads on from the new start. If an open transaction hides the rest of a
-        log from READ_COMMITTED for `stall_timeout_s`, srfix stops reading that partition early. When a limit of the
-        request is reached, srfix also stops every partition that it has not read to its end.
+        A partition counts as read when the consumer's position has reached that end, so transaction markers there do
+        not matter. If the log's start moves meanwhile, srfix reads on from the new start. If an open transaction hides
+        the rest of a log from READ_COMMITTED for `stall_timeout_s`, srfix stops reading that partition early. When a
+        limit of the request is reached, srfix also stops every partition that it has not read to its end.
 
         :param on_progress: called at most four times a second, and at the end.
         :param spent_s: how much of the request's deadline is gone already.

@@ -46,14 +46,14 @@ class _Partition:
 
 
 class SparkCensus:
-    """Counts topics on a session of Spark, classic or Connect. No group is joined, nothing committed.
+    """Counts topics on a session of Spark, classic or Connect. It joins no group, and commits nothing.
 
     :param spark: the session. srfix uses it and does not configure it: its owner sets `spark.sql.shuffle.partitions`
         and the like.
     :param config: librdkafka's configuration names, as for `Cluster`: this process asks for the ends of the log, and
         the executors' Java clients get the equivalent properties.
-    :param kafka_options: options of Spark's Kafka source, which win over those made from `config`: `minPartitions`, or
-        `kafka.sasl.jaas.config` for a mechanism of your own.
+    :param kafka_options: options of Spark's Kafka source, which win over the options made from `config`:
+        `minPartitions`, or `kafka.sasl.jaas.config` for a mechanism of your own.
     :param timeout_s: how long a question about the topic may take.
     :param stall_timeout_s: how long to wait for an open transaction.
     :param offsets_per_job: how many offsets one job reads at least, from as many partitions as needed. At a deadline,

@@ -359,7 +359,8 @@ CHECK: Final = Check(
     without_source=lambda finding, which_is_true: replace(finding, next=which_is_true),
     repair=repair_of(
         CODE,
-        also="ids that are only a note because the reader does not need them, or does not need them yet (SRF003)",
+        also="ids that srfix reports only as a note, because the reader does not need them, or does not "
+        "need them yet (SRF003)",
         of_global_stores=False,
     ),
     advice=ADVICE,

@@ -117,7 +117,8 @@ CHECK: Final = Check(
     find=check,
     repair=Repair(
         wants=srf001.wants_of(CODE),
-        also="ids that are only a note because the reader does not need them, and that no row on disk carries",
+        also="ids that no row on disk carries, and that srfix reports only as a note because the reader does not "
+        "need them",
     ),
     advice=Advice(
         serious=_advise, is_whole=True, note=srf001.CHECK.advice.note, recurs=True, do_not=srf001.CHECK.advice.do_not

@@ -274,7 +274,7 @@ def _foretold(prospect: Prospect, role: Role, on_disk: tuple[SchemaId, ...] | No
     carried = (
         f"{named_ids(lacking)}, which {subject} lacks"
         if lacking
-        else "ids of the application's own schema, which are registered only there"
+        else f"ids of the application's own schema that {subject} lacks"
     )
     # If srfix did not read the rows: a row that was restored, and not written since, carries the producers' ids.
     of_rows = Certainty.CERTAIN if on_disk else Certainty.POSSIBLE

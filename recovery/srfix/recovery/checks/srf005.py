@@ -83,7 +83,7 @@ def _on_disk(facts: StoreFacts, asymmetry: KeyAsymmetry) -> str:
         unmet = "" if asymmetry.reader_id is None else ". No look-up under the reader's id finds these rows"
         sentences = f" Rows on disk carry {rows_in_words(facts.rows, Role.KEY, missed)}{unmet}."
     if own:
-        who = "Others" if missed else "Rows on disk"
+        who = "Other rows" if missed else "Rows on disk"
         sentences += f" {who} carry {rows_in_words(facts.rows, Role.KEY, own)}, the reader's own id."
     return sentences
 

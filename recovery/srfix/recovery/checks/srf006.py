@@ -45,7 +45,8 @@ CHECK: Final = Check(
     "rows, as with SRF001.",
     cause="globalTable or addGlobalStore with a registry serde on Kafka Streams 2.6.3 or older (KAFKA-10179).",
     detection=(
-        "srfix makes the checks of SRF001, without a limit by committed offsets. A state directory (global/) or a "
+        "srfix makes the checks of SRF001, but counts every record of the topic, not only those below the committed "
+        "offsets. A state directory (global/) or a "
         "topology says that the store is global. Or srfix concludes it, if the group has committed offsets of other "
         "topics, but none of this topic. The finding says how srfix knows."
     ),

@@ -149,8 +149,8 @@ def _explanation(
     which = "this version" if len(internal) == 1 else "these versions"
     return (
         f"{subject} holds {'a version' if len(internal) == 1 else 'versions'} that no record of topic {topic} "
-        f"carries. {'The evidence says that the' if is_sure else 'The'} serde of {facts.store.in_words} "
-        f"{'registered' if is_sure else 'writes with'} {which}{', not a producer' if is_sure else ''} ({reasons}). "
+        f"carries. {'The evidence says that the' if is_sure else 'The'} serde of {facts.store.in_words}"
+        f"{', and not a producer, registered' if is_sure else ' writes with'} {which} ({reasons}). "
         "When a producer registers its next schema, the registry checks that schema against such a version, too. "
         "Readers that take the latest version may get it."
     ) + (

@@ -90,7 +90,7 @@ def _next(state: SubjectState, refusals: tuple[RegistrationRefusal, ...], traces
             "the settings to restore."
         )
         yield (
-            "If somebody set this on purpose, do nothing. If nobody knows, reset it: "
+            "If somebody set this on purpose, do nothing. If nobody knows who set it, reset it: "
             f"{_put_back(state.subject, state)}."
         )
     if not refusals:

@@ -80,10 +80,11 @@ def _undecodable(facts: StoreFacts, role: RoleFacts, bodies: Bodies | None) -> I
     if facts.census is None or bodies is None or not bodies.undecodable:
         return
     total = sum(rows.keys for rows in bodies.undecodable)
+    half = role.role.value
     what = "body that" if role.role is Role.KEY else "value whose body"
     sentence = (
         f"{counted(total, 'live key')} of topic {facts.census.topic} {'has' if total == 1 else 'have'} a {what} does not "
-        f"decode with the schema of the id before it: {'; '.join(map(_place, bodies.undecodable))}."
+        f"decode with the schema whose id the {half} carries: {'; '.join(map(_place, bodies.undecodable))}."
     )
     if not bodies.is_whole:
         which = "the newest record of each schema id and partition" if bodies.newest_only else "a part of the live keys"
@@ -136,13 +137,16 @@ def _next(facts: StoreFacts, role: RoleFacts, undecodable: tuple[UndecodableRows
         return f"{see} {who}{why}"
     if not undecodable or not is_certain_role(facts, role):
         return f"{see} {who}{why}"
-    where = f"to topic {topic}, and let {facts.store.application} commit offsets after the new records."
+    then = (
+        f"Then let {facts.store.application} process the new records, until its committed offsets are higher than the "
+        "offsets of these records."
+    )
     again = (
         "the rows again under keys that decode, and a tombstone for each of the damaged keys"
         if role.role is Role.KEY
         else "the same keys again with valid values (or a tombstone, if the row is not wanted)"
     )
-    return f"{see} {who}. Only if the records are damaged: write {again}, {where}"
+    return f"{see} {who}. Only if the records are damaged: write {again}, to topic {topic}. {then}"
 
 
 def _look(facts: StoreFacts, role: RoleFacts, undecodable: tuple[UndecodableRows, ...], context: CheckContext) -> str:
@@ -209,7 +213,8 @@ def find_of_topic(request: TopicRequest) -> Iterator[TopicFinding]:
         )
         sentences.append(
             f"srfix decoded the newest {answer.role.value} of each schema id and partition. {len(undecodable)} "
-            f"{'does' if len(undecodable) == 1 else 'do'} not decode with the schema of the id before it: {details}."
+            f"of them {'does' if len(undecodable) == 1 else 'do'} not decode with the schema whose id "
+            f"{'it carries' if len(undecodable) == 1 else 'they carry'}: {details}."
         )
         ids = {rows.schema_id for rows in undecodable}
         faults = tuple(asked_id.fault for asked_id in answer.ids if asked_id.schema_id in ids)
@@ -243,7 +248,7 @@ CHECK: Final = Check(
         "another format on purpose, the store uses the wrong serde.\nWrite new values only if both of these are true:\n- The "
         "body does not fit the schema that it names.\n- It is proven that the store restores from this topic.\nThen "
         "write the same keys again with valid values, or with a tombstone if the row is not wanted. Let the "
-        "application commit offsets after the new records."
+        "application process the new records, until its committed offsets are higher than the offsets of these records."
     ),
     find=check,
     find_of_topic=find_of_topic,

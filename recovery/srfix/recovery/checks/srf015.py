@@ -115,7 +115,7 @@ def _explanation(facts: StoreFacts, role: RoleFacts, put: NextPut, why: str, met
     lacks = (
         "has no live version"
         if put.own_id is None
-        else f"lacks schema id {put.own_id}, the application's own, which {role.subject} holds"
+        else f"lacks the application's own schema (schema id {put.own_id}, which {role.subject} holds)"
     )
     unless = (
         " Kafka Streams 2.7 or later writes under the source's own subject instead. If such a version runs, "
@@ -213,7 +213,7 @@ def _foretold(
     if state.live:  # the application still writes the missing schema if that is the last one that it wrote
         last = max(pair.phantom.live, key=lambda version: version.version, default=None)
         is_told = last is not None and last.schema_id in pair.own
-    lacks = f"lacks {named_ids(own)}, the application's own" if own else "has no live version"
+    lacks = f"lacks the application's own schema ({named_ids(own)})" if own else "has no live version"
     return judged.foretold(
         CODE,
         role,
@@ -226,7 +226,7 @@ def _foretold(
             f"The {role.value} serde of store {store.name} needs its schema under {state.subject}. But this subject "
             f"{lacks}, and {why}. So the next put fails, and the stream thread ends."
         ),
-        first=(f"Register the schema that the application writes under {state.subject}, before the application runs.",),
+        first=(f"Before the application runs, register under {state.subject} the schema that the application writes.",),
     )
 
 

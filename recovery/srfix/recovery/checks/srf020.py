@@ -323,7 +323,7 @@ CHECK: Final = Check(
         "Run srfix check, with the --subject, --strategy, --group and --reader of your reader. It counts the ids and "
         "GUIDs in the topic's keys and values. For each id it sends the registry the same request as the reader. In a "
         "compacted topic only the latest record of each key counts; in another topic every record counts. With "
-        "--group, only records count that the group has not read yet."
+        "--group, srfix counts only records that the group has not read yet."
     ),
     remedy=(
         "Let the reader ask the subject that holds the ids. Or register the ids under the subject that the reader "

@@ -152,7 +152,7 @@ class Cluster:
     def committed(
         self, group: str, topic_partitions: Iterable[tuple[str, int]]
     ) -> Mapping[tuple[Topic, int], int | None]:
-        """The offsets that a group has committed for these partitions; None if it has none. An unknown group has none.
+        """The offset that a group has committed for each of these partitions, or None. An unknown group has no offsets.
         The question names all partitions, because some brokers answer only for named partitions.
 
         :raises AccessDeniedError: if this user may not read the group.

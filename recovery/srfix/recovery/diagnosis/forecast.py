@@ -193,12 +193,13 @@ def _not_told(what: str, why: str, *codes: str) -> Skipped:
 
 
 def _unknown_subject(subject: Subject, topic: Topic, sight: Sight) -> Iterator[Skipped]:
-    existence = (sight.has_topic(topic), sight.has_subject(subject))
-    if False in existence and True not in existence:
+    existence = {f"topic {topic} in the cluster": sight.has_topic(topic)}
+    existence[f"subject {subject} in the registry"] = sight.has_subject(subject)
+    if False in existence.values() and True not in existence.values():
+        missing = " and no ".join(thing for thing, is_there in existence.items() if is_there is False)
         yield Skipped(
             what=f"subject {subject}",
-            reason=f"srfix found neither this subject nor topic {topic} in the cluster and registry, as far as you named them. "
-            "Check the name. If both are new, no store reads them yet",
+            reason=f"srfix found no {missing}. Check the name. If topic and subject are new, no store reads them yet",
             could_hide=True,
             subjects=(subject,),
         )

@@ -130,7 +130,7 @@ class Applications:
     def _signs(self, name: str) -> Iterator[str]:
         with suppress(ClusterError):
             if self.commits_as_streams(name):
-                yield "its committed offsets have metadata, as Kafka Streams writes it"
+                yield "its committed offsets have the metadata that Kafka Streams writes"
         state = self._survey.group_state(name)
         if state.assignor == _STREAMS_ASSIGNOR:
             yield "its members use the assignor of Kafka Streams"

@@ -91,7 +91,8 @@ INTERNAL_TOPICS: Final = _application(
 LEFT_TOPICS: Final = _application(
     "internal-topics",
     Weight.WEAK,
-    "it has no group, but such a topic exists: its group may have expired, so this only makes others less certain",
+    "it has no group, but it has such an internal topic: its group may have expired, so this only makes the other "
+    "applications less certain",
 )
 PLAIN_GROUP: Final = _application(
     "plain-group", Weight.CONCLUSIVE, "its group has members, and none of them is a stream thread", against=True
@@ -99,7 +100,7 @@ PLAIN_GROUP: Final = _application(
 OTHER_QUERY: Final = _application(
     "ksqldb-name",
     Weight.CONCLUSIVE,
-    "the changelog's name begins with a ksqlDB query's name, and that is not the application's name",
+    "the changelog's name begins with the name of a ksqlDB query, and the application is not this query",
     against=True,
 )
 LEFT_ELSEWHERE: Final = _source(
@@ -123,8 +124,12 @@ NOT_COMPARED: Final = _source(
     "the topic cannot be compared (it has no subject with fields, and no record with an id). In addition, the group "
     "reads it, or the store is named after it, or the application has committed nothing and another topic fits",
 )
-SOME_FIELDS: Final = _source("schema-similarity", Weight.WEAK, "it has some of these fields, not all", against=True)
-NO_FIELD: Final = _source("schema-similarity", Weight.CONCLUSIVE, "it has none of these fields", against=True)
+SOME_FIELDS: Final = _source(
+    "schema-similarity", Weight.WEAK, "the topic's schema has some of the phantom's fields, but not all", against=True
+)
+NO_FIELD: Final = _source(
+    "schema-similarity", Weight.CONCLUSIVE, "the topic's schema has none of the phantom's fields", against=True
+)
 KEY_FIELDS: Final = _source(
     "key-similarity",
     Weight.WEAK,
@@ -138,7 +143,7 @@ OTHER_KEY_FIELDS: Final = _source(
 )
 SAME_FIELDS: Final = _source("same-fields", Weight.WEAK, "in addition, the topic's schema has no other field")
 SAME_RECORD: Final = _source(
-    "record-name", Weight.STRONG, "both records have the same full name, and a person has chosen it"
+    "record-name", Weight.STRONG, "both records have the same full name, and a person has chosen that name"
 )
 NO_IDS: Final = _source(
     "record-ids",
@@ -168,9 +173,10 @@ NOT_COMMITTED: Final = _source(
 ANOTHER_COMMITTED: Final = _source(
     "committed-offsets",
     Weight.STRONG,
-    "the same is true, and the topic has every field. Exactly one topic on which the group has committed offsets has "
-    "every field, too, and it has extra fields only if this one has some (for a ksqlDB query, which has no global tables, "
-    "extra fields do not matter). And the store is not named only after this topic",
+    "the group has committed offsets elsewhere, and none there, but the topic's schema has every field of the "
+    "phantom's schema. Exactly one topic on which the group has committed offsets has all these fields, too, and has "
+    "extra fields only if this topic has some (for a ksqlDB query, which has no global tables, extra fields do not "
+    "matter). And the store is not named only after this topic",
     against=True,
 )
 NO_GLOBAL: Final = _source(
@@ -207,7 +213,7 @@ RULES: Final = (
     _source(
         "topology",
         Weight.STRONG,
-        "the same, but nobody named the topology's application, or a person has chosen the names in it",
+        "the topology shows this, but nobody named its application, or a person has chosen the names in it",
     ),
     _source("topology", Weight.WEAK, "the printed topology allows it, but does not show it"),
     _source(

@@ -36,7 +36,7 @@ class AnchorKind(Enum):
     DECODING = "a reader was decoding a body"
     REGISTRY_ANSWER = "a registry answered with an error"
     NO_CONNECTION = "a connection failed"
-    NOT_A_REGISTRY = "something that is not a registry answered"
+    NOT_A_REGISTRY = "the answer did not come from a registry"
     STATE = "the state on disk is damaged, or must be built again"
 
 

@@ -261,8 +261,8 @@ def compare_rows(
     if is_anywhere and not are_whole:
         return replace(
             processed_rows,
-            not_compared=f"nothing in {place.task.path} says up to which offset of topic {census.topic} the store has come, "
-            "and the topic no longer has all of its records",
+            not_compared=f"nothing in {place.task.path} says up to which offset the store has read topic "
+            f"{census.topic}, and the topic no longer has all of the records that it had",
         )
     may_be_table = processed_rows.processor is None
     comparing = Comparing(registry=survey.registry, topic=census.topic, context=context, may_be_table=may_be_table)

@@ -31,19 +31,19 @@ class Reader(Enum):
     CONNECT = "connect"
     """Looks the version up under the subject: Connect's AvroConverter, ksqlDB."""
     PLAIN = "plain"
-    """By id, with no look-up of the version: KafkaAvroDeserializer, SpecificAvroSerde. They name their subject when they
-    ask for the id, which matters in a named context."""
+    """Reads by id, with no look-up of the version: KafkaAvroDeserializer, SpecificAvroSerde. They name their subject
+    when they ask for the id, which matters in a named context."""
     DUAL = "dual"
-    """With the dual-subject fallback: srfix, ksqlDB's StaticTopicSerde."""
+    """Reads with the dual-subject fallback: srfix, ksqlDB's StaticTopicSerde."""
     UNKNOWN = "unknown"
     """Nobody named the reader."""
 
     @classmethod
     def of_name(cls, name: str, version: StreamsVersion | None) -> Reader:
-        """The reader that a person means by a name; for ksqlDB, the version of its engine decides. Up to 0.10.1 (Kafka
-        Streams 2.5) its reader looks versions up only under the changelog's subject, and the second name that 0.10.2
-        tries is the same. From 0.11 (2.7) on, it asks the source's subject, too (ksql pull 5823). Without a version,
-        only `--ksqldb` can show which it is.
+        """The reader that a person means by a name; for ksqlDB, the version of its Kafka Streams decides. The reader of
+        ksqlDB 0.10.1 (Kafka Streams 2.5) and earlier looks versions up only under the changelog's subject, and the
+        second name that 0.10.2 tries is the same. The reader of 0.11 (2.7) and later asks the source's subject, too
+        (ksql pull 5823). Without a version, only `--ksqldb` can show which reader it is.
         """
         if name != "ksqldb":
             return cls(name)
@@ -80,7 +80,7 @@ class StreamsVersion:
 
     @property
     def asks_the_source_subject(self) -> bool:
-        """True from the version with the fix on."""
+        """True for the version with the fix of KAFKA-10179, and for later versions."""
         return self >= WITH_FIX
 
     @property

@@ -153,7 +153,7 @@ def foreseen_refusals(
     alias = (role.state.config or {}).get("alias")
     why: str | None = None
     if alias:  # seen on Confluent 7.9.9: writes go to the subject that the alias names, and are checked against it
-        why = f"{role.subject} is an alias of {alias}, where its writes would go; remove the alias (PUT /config) first"
+        why = f"{role.subject} is an alias, so its schemas would go to {alias}; first remove the alias (PUT /config)"
     else:
         whose, mode = mode_in_force(registry, role.subject, role.state.mode)
         if mode is not None and mode not in WRITABLE_MODES:

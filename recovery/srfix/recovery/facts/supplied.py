@@ -122,13 +122,13 @@ class Supplied:
 
     state: tuple[ApplicationState, ...] = ()
     shut: tuple[Unreadable, ...] = ()
-    """Folders beside them that may belong to applications, but that this user has no right to read."""
+    """Folders beside the state directories that may belong to applications, but that this user may not read."""
     topologies: tuple[GivenTopology, ...] = ()
     ksqldb: tuple[KsqldbAnswers, ...] = ()
 
     def with_owners(self) -> Supplied:
-        """The same, but each topology without a named application gets the application whose stores on disk are all in
-        this topology, if exactly one application fits.
+        """A copy in which a topology without an application belongs to the application whose stores on disk are all in
+        this topology. If no application fits, or if several fit, the topology stays without one.
         """
         on_disk: dict[str, set[str]] = {}
         for store in self.stores_on_disk():
@@ -189,7 +189,7 @@ class Supplied:
         return self.is_told_global(application, store) is True
 
     def is_told_global(self, application: str, store: str) -> bool | None:
-        """As `is_global`, but None if neither a state directory nor a topology shows the store at all."""
+        """Like `is_global`, but None if neither a state directory nor a topology shows the store at all."""
         verdicts = [disk.is_global for disk in self.on_disk(application, store)]
         verdicts += [
             table.is_global

@@ -99,7 +99,7 @@ class Survey:
         self.registry = usable(self.registry)
 
     def anew(self, registry: ReadableRegistry) -> Survey:
-        """The same question of the person to this registry, with nothing asked yet."""
+        """A survey with the person's same words, but of this registry, and with no remembered answers."""
         return Survey(self.cluster, registry, self.sources, self.supplied, self.isolation, self.gone)
 
     def once(self, key: tuple[object, ...], make: Callable[[], _T]) -> _T:
@@ -173,7 +173,7 @@ class Survey:
         return answer
 
     def restore_isolation(self, application: str) -> RestoreIsolation:
-        """How the restore of an application reads: as the person said, else as its transactional ids show."""
+        """How the restore of an application reads. If the person did not say it, the transactional ids decide."""
         if self.isolation is not None:
             return isolation.named_isolation(self.isolation)
         partitions = self.topics().get(isolation.TRANSACTIONS)
@@ -281,8 +281,8 @@ class Survey:
         return self.once(("schema", schema_id, context), lambda: known_schema(self.registry, schema_id, context))
 
     def peek(self, topic: Topic, role: Role = Role.VALUE) -> Peek:
-        """A few values of a topic that exists, or the keys of those records: the first and the newest of each of its first 16
-        partitions.
+        """The values (or keys) of a few records of a topic that exists: the first and the newest record of each of its
+        first 16 partitions.
 
         :raises AccessDeniedError: if this user may not read it.
         :raises ClusterError: if the broker does not answer.

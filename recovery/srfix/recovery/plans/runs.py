@@ -151,7 +151,7 @@ class CarryingOut(ABC, Generic[PlanT, StateT, StepT, EventT]):
             raise AppliedInPartError(
                 f"{error} {self.what} stopped after {done} of {len(self.plan.actions)} steps; the journal "
                 f"{self.journal.path} names the steps. {self.still_open()}Remove the cause and run the same srfix apply "
-                "again, or undo it with srfix rollback."
+                "again, or undo these steps with srfix rollback."
             ) from error
 
 

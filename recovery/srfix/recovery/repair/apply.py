@@ -240,7 +240,7 @@ def settle_in_flight(state: RepairState, registry: Registry, journal: Journal) -
     raise PlanError(
         f"Step {step} ({action.kind}) was interrupted. {action.subject} is now neither in the state before the step "
         f"nor in the state after it: {difference(before, subject_state)}. Probably somebody else changed it, "
-        "perhaps another run of this plan. Run srfix verify to see whether the repair holds. If it holds, do "
+        "perhaps another run of this plan. Run srfix verify to see whether the repair is in place. If it is, do "
         "nothing. Otherwise undo this run with srfix rollback, or compare the subject with the journal by hand."
     )
 

@@ -76,7 +76,7 @@ def parse_checkpoint(content: bytes, *, path: str) -> Checkpoint:
     if lines[-1] == "":
         lines.pop()
     if not lines:
-        raise _bad(path, 1, "the file is empty; it starts with the version, 0")
+        raise _bad(path, 1, "the file is empty; a checkpoint starts with the version, 0")
     version = _integer(lines[0].strip(), path, 1, "the version")
     if version != _VERSION:
         raise _bad(path, 1, f"version {version} is not known; Kafka Streams writes {_VERSION}")

@@ -57,7 +57,7 @@ def read_state_directory(path: Path) -> tuple[ApplicationState, ...]:
     except (OSError, ValueError) as error:  # ValueError: a null character, or half a surrogate pair
         why = error.strerror if isinstance(error, OSError) else "no directory can have this name"
         if isinstance(error, PermissionError):
-            why = f"not permitted, {NotPermittedError.REMEDY}"
+            why = NotPermittedError.REMEDY
         raise UsageError(
             f"The state directory {str(path)!r} cannot be read: {why}. Give the application's state.dir, or the "
             "folder in state.dir that has the application.id as its name. A copy is enough."
@@ -86,10 +86,7 @@ def shut_folders(path: Path) -> tuple[Unreadable, ...]:
         entries = () if _is_application(path) else sorted(path.iterdir())
     except OSError:
         return ()
-    reason = (
-        "this folder may belong to an application, but srfix could not look into it: not permitted, "
-        f"{NotPermittedError.REMEDY}"
-    )
+    reason = f"this folder may belong to an application, but {NotPermittedError.REMEDY}"
     return tuple(
         Unreadable(path=str(entry), reason=reason)
         for entry in entries
@@ -269,7 +266,7 @@ class _Reader:
         except StateDirectoryError as error:
             self._note(path, error.message)
         except PermissionError:
-            self._note(path, f"it cannot be read: not permitted, {NotPermittedError.REMEDY}")
+            self._note(path, f"it cannot be read: {NotPermittedError.REMEDY}")
         except OSError as error:
             self._note(path, f"it cannot be read: {error.strerror or error}")
 

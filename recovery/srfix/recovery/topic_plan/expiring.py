@@ -309,9 +309,9 @@ def _price(work: ExpireKeys) -> Iterator[str]:
         "new record, and writes it again after the tombstone. If you stop the producers, this cannot happen."
     )
     yield (
-        f"Each tombstone carries the header {OUR_HEADER} with the plan's digest. Because of this header, srfix rollback, and "
-        "srfix apply if it continues after a kill, can tell the tombstone from a deletion by others. All readers of the topic "
-        "see these deletions."
+        f"Each tombstone carries the header {OUR_HEADER} with the plan's digest. By this header, srfix rollback can "
+        "tell the tombstone from a deletion by somebody else. So can srfix apply, if it continues after a kill. All "
+        "readers of the topic see these deletions."
     )
 
 

@@ -156,8 +156,9 @@ def _refuse_unwritable(source: Topic, partition: int, rows: Mapping[bytes, Newes
     for record in rows.values():
         if not record.timestamp_ms:
             raise PlanError(
-                f"The record at {source}[{partition}] offset {record.offset} has no timestamp, or the timestamp 0, which "
-                "srfix cannot copy: the row would get another one. No plan was made. Let the producer write the key again."
+                f"The record at {source}[{partition}] offset {record.offset} has no timestamp, or the timestamp 0. If "
+                "srfix copied it, the row would get another timestamp. No plan was made. Let the producer write the "
+                "key again."
             )
 
 
@@ -209,12 +210,13 @@ def _playbook(work: SeedChangelog) -> Iterator[str]:
     yield f"Keep every instance of {work.application} stopped: apply refuses while its group has members."
     yield "Carry out the plan."
     if any(carried_id.is_registered is not True for carried_id in work.schema_ids):
-        yield f"Register what {work.subject} lacks, and verify, before anything reads the rows."
+        yield f"Register the schema ids that {work.subject} lacks, and verify, before anything reads the rows."
     yield (
         "Turn the reuse off in the application's topology.optimization. From Kafka Streams 3.4 on, name the "
         "optimizations that stay (merge.repartition.topics, single.store.self.join). Before 3.4, `none` turns all "
         "optimizations off. This also turns off the merging of repartition topics, and the names of these topics "
-        "then change. ksqlDB sets topology.optimization itself: create the query again."
+        "then change. ksqlDB sets topology.optimization itself. There, create the query again: in ksqlDB 0.11 and "
+        "later, a new query gets a changelog of its own."
     )
     yield (
         f"Check with Topology.describe() that the store is still named {work.store}, and that the sub-topology "

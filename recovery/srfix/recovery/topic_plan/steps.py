@@ -162,13 +162,13 @@ def others_have_written(work: SeedChangelog, look: Look, partition: int, end: in
         rows = planned_rows(work, look, planned)
     except PlanError:
         return (
-            f"srfix cannot tell its own records in {work.changelog}[{partition}] from those of others, because the source has "
-            "changed"
+            f"srfix cannot tell its own records in {work.changelog}[{partition}] from other records, because the "
+            "source has changed"
         )
     for record in look.read(work.changelog, partition, max(start, below), now, isolation=_LOG):
         expected = None if record.key is None else rows.get(record.key)
         if expected is None or (record.value is not None and expected.fingerprint != fingerprint_of(record)):
-            return f"others have written to {work.changelog}[{partition}] since, at offset {record.offset}"
+            return f"somebody else has written to {work.changelog}[{partition}] since, at offset {record.offset}"
     return None
 
 

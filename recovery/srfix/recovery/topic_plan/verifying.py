@@ -122,12 +122,12 @@ def _filled(work: SeedChangelog, look: Look, planned: PartitionRows, end_then: i
     others = since or (end > end_then if end_then is not None else any(key not in ours for key in newest))
     sentence = f"{stands:,} of {counted(planned.rows, 'row')} as planned"
     if since:
-        sentence += f"; others have overwritten {since:,}"
+        sentence += f"; somebody else has overwritten {since:,}"
     if gone and others:
         return _check(
             planned,
             TopicOutcome.NOT_KNOWN,
-            f"{sentence}; {gone:,} missing: others have written to the topic since, and may have deleted them",
+            f"{sentence}; {gone:,} missing: somebody else has written to the topic since, and may have deleted them",
             stands=stands,
             since=since,
         )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from srfix.recovery.state.reading.store import StateStore
 
 
-SHUT: Final = f"not permitted, {NotPermittedError.REMEDY}"
+SHUT: Final = NotPermittedError.REMEDY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -134,7 +134,7 @@ def obstacle_to_exact_ids(registry: ReadableRegistry, role: RoleFacts, foreseen:
             "permanently when the subject's mode becomes IMPORT"
         )
     if foreseen.is_rewritten:
-        return f"{foreseen.reason}. That is so in mode IMPORT, too, but the id belongs to the original text"
+        return f"{foreseen.reason}. The registry does this in mode IMPORT, too, but the id belongs to the original text"
     if foreseen.holder is None:
         return "srfix knows no version that has this content under this id"
     if registry.mode() is None:

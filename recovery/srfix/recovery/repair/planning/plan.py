@@ -147,8 +147,8 @@ def _left_to_others(
         if finding.severity is Severity.BROKEN and not finding.repairable:
             yield Omission(
                 subject=finding.subject,
-                reason=f"store {finding.store} of application {finding.application} is broken ({finding.code}), which no plan "
-                "repairs; srfix diagnose says what to do",
+                reason=f"store {finding.store} of application {finding.application} is broken ({finding.code}), and no "
+                "plan repairs that; srfix diagnose says what to do",
             )
     for skipped in dict.fromkeys(s for s in diagnosis.skipped if s.could_hide and s.subjects):
         if not any(subject in planned_subjects for subject in skipped.subjects):

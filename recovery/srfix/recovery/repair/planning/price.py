@@ -103,7 +103,7 @@ def _versions(repair: SubjectRepair) -> Iterator[str]:
             )
         else:
             yield (
-                f"Records carry schema id {carried}. The registry gives the same content id {new_id}, so the plan "
+                f"Records carry schema id {carried}. For the same content the registry gives id {new_id}, so the plan "
                 f"registers id {new_id}. Readers ask by content and accept this id."
             )
 

@@ -281,7 +281,7 @@ def _holds(own: Subject, foreseen: ForeseenId) -> bool:
 
 def _also_by(facts: StoreFacts | TopicFacts, role: RoleFacts, survey: Survey) -> Iterator[str]:
     for other in facts.store.other_applications if isinstance(facts, StoreFacts) else ():
-        yield f"application {other}, if the store is its own (the name allows both)"
+        yield f"application {other}, if the store belongs to it (the subject's name fits both applications)"
     for version in role.state.live[-1:]:
         try:
             ids = survey.registry.referenced_by(role.subject, version.version)

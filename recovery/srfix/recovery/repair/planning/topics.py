@@ -69,8 +69,8 @@ def _wants(
             yield PassedOver(
                 code=srf020.CODE,
                 subject=finding.subject,
-                why=f"Topic {finding.topic} carries schema ids that {finding.subject} lacks, which is a note "
-                f"({srf020.CODE}): the topic's reader does not need these ids now. To register them "
+                why=f"Topic {finding.topic} carries schema ids that {finding.subject} lacks. srfix reports this only "
+                f"as a note ({srf020.CODE}), because the topic's reader does not need these ids now. To register them "
                 f"nevertheless: {plan}.",
             )
             continue
@@ -124,8 +124,8 @@ def _left_to_others(topic_check: TopicCheck) -> Iterator[Omission]:
         if finding.severity is not Severity.NOTE and not finding.repairable:
             yield Omission(
                 subject=finding.subject,
-                reason=f"{finding.role.value}s of topic {finding.topic} cannot be read ({finding.code}), which no plan "
-                "repairs; srfix check says what to do",
+                reason=f"{finding.role.value}s of topic {finding.topic} cannot be read ({finding.code}), and no plan "
+                "repairs that; srfix check says what to do",
             )
     for skipped in topic_check.skipped:
         if skipped.could_hide:

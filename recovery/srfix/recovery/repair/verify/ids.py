@@ -78,8 +78,8 @@ class AskedIds:
         problem = self._problem(membership) or self._another_content(membership, registry)
         if problem is not None:
             return Problem(subject=self.finding.subject, what=f"schema id {schema_id}{problem}", schema_id=schema_id)
-        where = "among the records that were read (not all of them) carries it" if is_partial else "carries it"
-        not_live = "" if schema_id in self.live else f"; no live row {where}, so none was decoded"
+        some = "among the records that were read (not all of them) " if is_partial else ""
+        not_live = "" if schema_id in self.live else f"; no live row {some}carries id {schema_id}, so none was decoded"
         return Confirmed(
             subject=self.finding.subject,
             what=f"schema id {schema_id} {self._registration_in_words(membership)}{not_live}",
@@ -120,7 +120,10 @@ class AskedIds:
             through = answered_through(self.finding.subject, membership.answered_subject)
             return f"is not registered here, but its look-up is {through}"
         if membership.answered_id != membership.schema_id:
-            return f"is registered here by content, as id {membership.answered_id}: readers accept it"
+            return (
+                f"has the content of schema id {membership.answered_id}, which is registered here; readers ask by "
+                f"content, so they accept id {membership.answered_id}"
+            )
         return "is registered here"
 
 

@@ -151,7 +151,7 @@ def _events(subject: Subject, census: Census, groups: list[_Rows], policy: str, 
         sentence = f"{share} of {census.topic} cannot be read {how}, on Spark: "
         yield Problem(subject=subject, what=sentence + _reasons_in_words(bad, policy), rows=rows)
     elif judged:
-        sentence = f"all {counted(rows, 'live row')} of {census.topic} read {how}, on Spark"
+        sentence = f"all {counted(rows, 'live row')} of {census.topic} can be read {how}, on Spark"
         yield Confirmed(subject=subject, what=sentence, rows=rows)
     if unread:
         share = counted(sum(group.rows for group in unread), "live row")

@@ -85,13 +85,14 @@ def rows_read(
     for schema_id, rows in sorted(read.items()):
         yield Confirmed(
             subject=finding.subject,
-            what=f"{counted(rows, 'live row')} with schema id {schema_id}, one per partition, read under this subject alone",
+            what=f"{counted(rows, 'live row')} with schema id {schema_id}, one per partition, can be read "
+            "under this subject alone",
             rows=rows,
         )
     for reason, ids in unread.items():
         for schema_id in sorted(ids):
             membership = memberships[schema_id]
-            holds = "; its registration here holds" if membership.is_known and membership.error_code is None else ""
+            holds = "; this id is registered here" if membership.is_known and membership.error_code is None else ""
             what = f"whether the rows with schema id {schema_id} decode: {reason}{holds}"
             yield NotLookedAt(subject=finding.subject, what=what)
     if known_ids is not None:
