@@ -232,7 +232,7 @@ class TestTheReader:
         assert finding.severity is Severity.BROKEN
         assert "If the reader looks up the version under the subject, after a restore" in finding.explanation
         assert finding.next.startswith("Do not wipe the state directory")
-        assert finding.explanation.endswith("(SRF007). --state-dir may show it.")
+        assert finding.explanation.endswith("(SRF007). --state-dir may show whether it is off.")
 
     def test_the_internal_schema_may_tell_that_it_is_connects_converter(self, staged: World) -> None:
         finding = incident(staged)

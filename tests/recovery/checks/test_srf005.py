@@ -76,7 +76,7 @@ class TestTheFinding:
         explanation = asymmetric(world).explanation
         assert f"Rows on disk carry schema id {producer} (2 rows, in the store of partition 0)" in explanation
         assert "No look-up under the reader's id finds" in explanation
-        assert f"Others carry schema id {reader} (1 row" in explanation
+        assert f"Other rows carry schema id {reader} (1 row" in explanation
 
     def test_ids_behind_the_committed_offset_count_too(self, world: World, producer: int, reader: int) -> None:
         world.commit("shop", users=0)

@@ -150,7 +150,7 @@ class TestItsLookAlikes:
         """A table that reuses its source topic leaves the same on cluster and registry."""
         (finding,) = examined(world).diagnosis.findings
         assert finding.code == "SRF001"
-        assert "srfix does not know whether this store is one without logging" in finding.explanation
+        assert "srfix does not know whether logging is off for this store" in finding.explanation
 
     @pytest.mark.parametrize(
         ("topology", "application"),

@@ -148,7 +148,7 @@ class TestWithAKeySubject:
         assert (found.standing, found.could_hide) == (KeyStanding.RAW, False)
         assert found.census.ids(Role.KEY) == ()
         assert found.not_looked_at is not None
-        assert f"each of the 2 keys that srfix read has {size} bytes, as {type_}" in found.not_looked_at
+        assert f"srfix read 2 keys, each of {size} bytes (like {type_}" in found.not_looked_at
 
     def test_some_raw_keys_may_seem_to_carry_an_id_that_it_holds(self) -> None:
         keys = [(1, MISFIT), (1, MISFIT), (2, UNKNOWN), (3, UNKNOWN), (3, UNKNOWN), (3, UNKNOWN)]

@@ -57,11 +57,11 @@ TRUNCATED: Final = UndecodableRows(
         ),
         (
             Bodies(undecodable=(TRUNCATED,), decoded=3, live_keys=3, newest_only=True),
-            "live rows were found that do not decode",
+            "some live rows do not decode",
         ),
         (
             Bodies(undecodable=(replace(TRUNCATED, is_only_too_long=True),), decoded=3, live_keys=3, newest_only=True),
-            "live rows were found that have bytes left over",
+            "some live rows have bytes left over",
         ),
         (
             Bodies(undecodable=(), decoded=1, live_keys=3, newest_only=True),

@@ -90,7 +90,7 @@ def _undo(action: Action) -> str:
         case SetCompatibility():
             return f"set the compatibility to {level_of(action.previous)}"
         case Register():
-            return "soft, then hard delete of that version, unless it is the last holder of the id"
+            return "soft-delete that version, then delete it permanently, unless it is the last version with the id"
         case DeleteVersion():
             return "register its schema again, which gives the same id under the next version number"
         case SetMode(previous=None):

@@ -328,8 +328,8 @@ def prevention(facts: Circumstances, against_upgrade: str | None = None) -> Iter
     ways = [f"{again}, as long as the store reuses the topic"]
     if any(not store.is_global for store in facts.stores) or not facts.stores:
         ways.append(
-            "fill a changelog of the store's own, and then stop the reuse of the topic (topology.optimization); without "
-            "the filling the table starts empty"
+            "fill a changelog of the store's own, and then stop the reuse of the topic (topology.optimization); "
+            "otherwise the table starts empty"
         )
     if against_upgrade is not None:
         ways.append(f"upgrade to Kafka Streams 2.7 or later, {against_upgrade}")

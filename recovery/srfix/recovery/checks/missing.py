@@ -164,8 +164,8 @@ def _unless_without_logging(facts: StoreFacts) -> str:
     if source is None or any(e.kind in _TELLS_OF_RESTORES and e.topic == source.topic for e in facts.evidence):
         return ""
     return (
-        " srfix does not know whether this store is one without logging; nothing is restored into such a store (SRF007). "
-        "--state-dir may show it."
+        " srfix does not know whether logging is off for this store; nothing is restored into a store without logging "
+        "(SRF007). --state-dir may show whether it is off."
     )
 
 

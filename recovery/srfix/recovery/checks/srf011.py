@@ -81,8 +81,8 @@ def _doubt(facts: StoreFacts, role: RoleFacts) -> str:
     if role.role is not Role.KEY or facts.keys is None or facts.keys.is_certain:
         return ""
     return (
-        " There is a key subject, but the keys that srfix read do not show that a schema registry serializer wrote "
-        f"them. If the keys are in another format, nothing is wrong with them, and {role.subject} is left over."
+        " There is a key subject, but srfix saw no proof in the keys that a schema registry serializer wrote them. "
+        f"If the keys are in another format, nothing is wrong with them, and {role.subject} is left over."
     )
 
 

@@ -132,7 +132,7 @@ def _next(facts: StoreFacts, role: RoleFacts, undecodable: tuple[UndecodableRows
     if facts.is_global and not facts.is_told_global:
         why = (
             f". Also check whether store {facts.store.name} restores from this topic at all. Its group "
-            f"{facts.store.application} has no committed offsets there, as is normal for a global table."
+            f"{facts.store.application} has no committed offsets there; this is normal for a global table."
         )
         return f"{see} {who}{why}"
     if not undecodable or not is_certain_role(facts, role):

@@ -115,7 +115,7 @@ def _as_one(copies: list[Finding]) -> Finding:
             "registry URL of the application shows which of these subjects the store's reader asks."
         ),
         next=(
-            f"{first.next} This is only for {first.subject}. If the application uses another context, run srfix "
+            f"{first.next} This advice is only for {first.subject}. If the application uses another context, run srfix "
             "with that context's URL (--registry URL/contexts/CONTEXT)."
         ),
     )

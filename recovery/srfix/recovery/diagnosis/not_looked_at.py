@@ -94,7 +94,7 @@ def whether_another_wrote(store: SuspectStore, seen: str, command_line: CommandL
     """Another application with the same serde may have registered the schema that shows the version (`seen`)."""
     again = command_line.quoted("diagnose", "--application", store.application, "--streams-version", "2.6.3")
     return store.skipped(
-        f"{seen}, as serdes do from Kafka Streams 2.7 on. In that case all restored rows can be read. But another "
+        f"{seen}; serdes do this from Kafka Streams 2.7 on. In that case all restored rows can be read. But another "
         "application with the same serde may have registered that id. If it did, and if this application runs 2.6.3 or "
         f"older, the restored rows cannot be read (SRF001). To check this case: {again}"
     )

@@ -173,7 +173,7 @@ def _in_words(hypothesis: Hypothesis, *, several: bool) -> str:
         if hypothesis.topic is None
         else f"topic {hypothesis.topic}{' (gone)' if hypothesis.is_gone else ''}"
     )
-    return f"{whose}{topic}; for it: {pro}; against it: {con}"
+    return f"{whose}{topic}; evidence for it: {pro}; evidence against it: {con}"
 
 
 def _ask_for_source(store: SuspectStore, command_line: CommandLine, topic: Topic | None = None) -> str:

@@ -148,7 +148,7 @@ SAME_RECORD: Final = _source(
 NO_IDS: Final = _source(
     "record-ids",
     Weight.STRONG,
-    "the topic has no subject, and none of its values that srfix looked at carries a schema id",
+    "the topic has no subject; srfix looked at some of its values, and none of them carries a schema id",
     against=True,
 )
 LOST_IDS: Final = _source(

@@ -34,7 +34,7 @@ from srfix.recovery.facts.rows_on_disk import places_of
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Evidence
-from srfix.recovery.ids_in_words import enumerated
+from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.internal_topics import InternalTopicKind, application_prefixes, is_internal, parse, recognise
 from srfix.serde.errors import ClusterError
 from srfix.serde.schemas.errors import SchemaNotFoundError
@@ -191,7 +191,7 @@ def compare_by_ids(store: SuspectStore, survey: Survey, topics: Collection[Topic
             if not survey.has_subject(store.source_subject(topic, Role.VALUE)):
                 yield rules.NO_IDS.of_topic(
                     topic,
-                    f"the topic has no subject, and none of the {peeked.looked_at} values that srfix looked at "
+                    f"the topic has no subject; srfix looked at {counted(peeked.looked_at, 'value')}, and none of them "
                     "carries a schema id",
                 )
             continue

@@ -138,7 +138,7 @@ class _Gathered:
                 "memory, so there may be more rows"
             )
         elif place.state.is_in_use is None:
-            self._keep_back(f"{where}: on this system srfix cannot see whether a process holds it")
+            self._keep_back(f"{where}: on this system srfix cannot see whether a process holds its lock")
         row_ids = count(place)
         if row_ids.form is StoreFormat.SUBSCRIPTION:
             self._keep_back(
@@ -225,7 +225,7 @@ class _Gathered:
                 whose = "the topic goes" if self.is_global else "the group has committed"
                 yield (
                     f"{which}: its rows on disk go up to offset {here} (exclusive), and {whose} up to {limit}: the directory "
-                    "is an older copy, or one of a running application"
+                    "is an older copy, or belongs to a running application"
                 )
 
 

@@ -112,7 +112,7 @@ def _data(finding: Finding, wrong: Iterable[Finding], facts: Sequence[StoreFacts
                 continue
             if bodies.undecodable:
                 is_read_by_java = all(rows.is_only_too_long for rows in bodies.undecodable)
-                return f"live rows were found that {'have bytes left over' if is_read_by_java else 'do not decode'}"
+                return f"some live rows {'have bytes left over' if is_read_by_java else 'do not decode'}"
             return _intact(bodies, is_partial=any(fault.is_partial for fault in finding.schema_ids))
     return "not looked at"
 

@@ -154,7 +154,7 @@ def _why_none(finding: PlannedFinding, census: Census) -> str:
     if all(partition.end_offset <= partition.start_offset for partition in census.partitions):
         return "the topic has no record in this cluster. If it should have some, check --bootstrap-servers"
     if finding.application is None:
-        return f"no {finding.role.value} that was read carries an id of this plan. Check --bootstrap-servers"
+        return f"srfix read no {finding.role.value} with an id of this plan. Check --bootstrap-servers"
     if all(partition.restore_limit is None for partition in census.partitions):
         return (
             f"{finding.application} has no committed offset there, so a restore loads nothing. Check "
@@ -162,9 +162,9 @@ def _why_none(finding: PlannedFinding, census: Census) -> str:
             "global table, give --topology or --state-dir"
         )
     if census.is_partial:
-        return "the part that srfix read has no live row with a schema id"
+        return "srfix read only a part of the topic, and found no live row with a schema id there"
     return (
-        f"no {finding.role.value} that a restore loads carries a schema id. Check --bootstrap-servers. Or wait until "
+        f"a restore loads no {finding.role.value} with a schema id. Check --bootstrap-servers. Or wait until "
         f"{finding.application} has committed offsets beyond rows that carry schema ids, and verify again"
     )
 
