@@ -133,7 +133,7 @@ class TestWhatWasVerified:
         world.commit(4)
         told = world.verify(1)
         assert told.problems[0].startswith(
-            "none of the schemas that the plan registers is registered here: the plan was not applied"
+            "none of the schemas of the plan is registered here: the plan was not applied"
         )
         missing = [f"schema id {schema_id} is not registered here (40403)" for schema_id in (1, 2)]
         assert [what.partition(";")[0] for what in told.problems[1:]] == missing

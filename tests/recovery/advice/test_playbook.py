@@ -170,7 +170,7 @@ class TestBefore:
     def test_an_upgrade_with_kept_state_is_warned_of_where_it_would_break(
         self, known: Circumstances, warned: bool
     ) -> None:
-        assert any("and keep its state" in line for line in before_repair(known)) is warned
+        assert any("if you keep its state" in line for line in before_repair(known)) is warned
 
     def test_terminate_and_drop_are_ksqldbs(self) -> None:
         assert any("do not TERMINATE query CTAS_T_7, and do not DROP" in line for line in before_repair(QUERY))

@@ -52,7 +52,7 @@ class TestTheDamage:
         finding = diagnosis.findings[0]
         assert (finding.severity, finding.subject) == (Severity.BREAKS_ON_UPGRADE, damage.SOURCE_SUBJECT)
         assert ([fault.schema_id for fault in finding.schema_ids], finding.registered_ids) == ([2], (1,))
-        assert "writes its values under schema id 2" in finding.explanation
+        assert "writes its values under the application's own schema (schema id 2)" in finding.explanation
         assert "not BACKWARD compatible with the versions that the subject holds (409)" in finding.explanation
         assert "Before the upgrade, give the store a filled changelog of its own and stop the reuse" in finding.next
         assert "let the owner of users-value set" in finding.next

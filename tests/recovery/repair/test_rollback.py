@@ -204,7 +204,7 @@ class TestAnotherRegistry:
         with FixtureRegistry() as other, RegistryClient(other.url) as elsewhere:
             other.seed(PHANTOM, R)
             before = other.dump()
-            with pytest.raises(PlanError, match=r"None of the versions that this repair registered"):
+            with pytest.raises(PlanError, match=r"This repair registered versions. None of them is in the registry"):
                 list(roll_back(repaired.journal, elsewhere, clock=clock))
             assert other.dump() == before
         assert repaired.lines() == journal

@@ -121,7 +121,7 @@ def before_repair(facts: Circumstances) -> Iterator[str]:
         )
     elif not facts.needs_no_version and facts.is_before(WITH_FIX) is not False:
         yield (
-            f"Before: do not upgrade {name} to Kafka Streams 2.7 or later and keep its state. Kafka Streams 2.7 or "
+            f"Before: do not upgrade {name} to Kafka Streams 2.7 or later if you keep its state. Kafka Streams 2.7 or "
             "later asks the source's subject, but only the phantom subject knows the ids of some rows (SRF004)."
         )
 
@@ -328,8 +328,8 @@ def prevention(facts: Circumstances, against_upgrade: str | None = None) -> Iter
     ways = [f"{again}, as long as the store reuses the topic"]
     if any(not store.is_global for store in facts.stores) or not facts.stores:
         ways.append(
-            "fill a changelog of the store's own, and then stop the reuse of the topic (topology.optimization); "
-            "otherwise the table starts empty"
+            "fill a changelog of the store's own (otherwise the table starts empty), and then stop the reuse of the "
+            "topic (topology.optimization)"
         )
     if against_upgrade is not None:
         ways.append(f"upgrade to Kafka Streams 2.7 or later, {against_upgrade}")

@@ -169,7 +169,7 @@ class Census:
 
     @property
     def is_partial(self) -> bool:
-        """True if some partition was not read to its end. Such a census shows nothing to be healthy."""
+        """True if some partition was not read to its end. Such a census never proves that something is healthy."""
         return any(partition.stopped_early for partition in self.partitions)
 
     def _repr_html_(self) -> str:
@@ -271,7 +271,7 @@ _NOTHING = RoleCensus(ids=(), guids=0, unframed=0, nulls=0, first_unframed_offse
 
 
 class NoCensus:
-    """A `CensusEngine` that reads nothing, for runs without time. Such a census shows nothing to be healthy."""
+    """A `CensusEngine` that reads nothing, for runs without time. Its census never proves that something is healthy."""
 
     def count(self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None) -> Census:
         """Every partition, as if reading had stopped before its first record; an offset of 0 means that it is not known."""

@@ -226,7 +226,7 @@ def _of_producers(finding: Finding, request: RepairRequest) -> PassedOver:
         code=CODE,
         subject=finding.subject,
         why=(
-            f"Rows of store {finding.store} of application {finding.application} that were kept over an upgrade "
+            f"If rows of store {finding.store} of application {finding.application} were kept over an upgrade, they "
             f"need schema ids under {finding.subject} ({CODE}). That subject belongs to the topic's producers, so "
             f"srfix writes there only on request: {request.plan_with(finding.application, finding.store, CODE)}."
         ),

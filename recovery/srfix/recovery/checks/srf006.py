@@ -47,7 +47,7 @@ CHECK: Final = Check(
     detection=(
         "srfix makes the checks of SRF001, but counts every record of the topic, not only those below the committed "
         "offsets. A state directory (global/) or a "
-        "topology says that the store is global. Or srfix concludes it, if the group has committed offsets of other "
+        "topology says that the store is global. Or srfix concludes this, if the group has committed offsets of other "
         "topics, but none of this topic. The finding says how srfix knows."
     ),
     remedy="As for SRF001: srfix plan, srfix apply, srfix verify. Then upgrade to 2.7.0 or later, and read SRF004, "

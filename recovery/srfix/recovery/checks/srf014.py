@@ -48,7 +48,7 @@ def _of_store(facts: StoreFacts, role: RoleFacts, lost: tuple[SchemaId, ...], co
         schema_ids=tuple(IdAtFault(schema_id=i) for i in lost),
         explanation=(
             f"Rows of {facts.store.in_words} on disk carry schema ids that this registry does not know: {words}. "
-            f"No record that a restore loads from topic {topic} carries these ids, so the application probably wrote "
+            f"A restore loads no record with these ids from topic {topic}, so the application probably wrote "
             "them itself. No reader can read these rows, whatever subject it asks. A registration under another "
             "subject does not help, because there is no schema to register. Perhaps this is not the registry that "
             "the application uses, or the schemas were hard-deleted. `srfix explain SRF014` lists the causes."

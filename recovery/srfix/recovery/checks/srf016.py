@@ -71,8 +71,8 @@ def _explanation(
     facts: StoreFacts, role: RoleFacts, put: NextPut, own_id: SchemaId, refusal: str | None, untold: str | None
 ) -> Iterator[str]:
     yield (
-        f"Store {facts.store.name} of application {facts.store.application} writes its {role.role.value}s under "
-        f"schema id {own_id}, the application's own. {role.subject} holds this schema, and {put.subject} does not. "
+        f"Store {facts.store.name} of application {facts.store.application} writes its {role.role.value}s under the "
+        f"application's own schema (schema id {own_id}). {role.subject} holds this schema, and {put.subject} does not. "
         f"From Kafka Streams 2.7 on, the first put registers the schema under {put.subject}."
     )
     if refusal is not None:
@@ -248,7 +248,7 @@ CHECK: Final = Check(
     meaning=(
         "From 2.7.0 on, the first put registers the reader's schema under the source subject. If the registry "
         "refuses the schema (409), the stream thread dies. If the registry accepts the schema, the schema "
-        "becomes the latest version of a subject that others use. The second case is only a note."
+        "becomes the latest version of a subject that other programs use. The second case is only a note."
     ),
     cause="An upgrade across 2.7.0 with a reused source topic or a global table, and a reader whose schema differs "
     "from the writer's.",

@@ -107,10 +107,7 @@ CHECK: Final = Check(
     find=check,
     advice=Advice(
         rules=Rules(
-            wiping=(
-                "wiping the state does not help here, because the rows that a restore loads cannot be read either "
-                f"({CODE})"
-            ),
+            wiping=f"wiping the state does not help here, because restored rows cannot be read either ({CODE})",
             upgrade=f"but not before {CODE} is repaired, because it fails for the same ids",
         )
     ),

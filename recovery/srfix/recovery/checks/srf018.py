@@ -69,10 +69,10 @@ def _next(facts: StoreFacts, topic: Topic, context: CheckContext) -> str:
         return f"Change nothing on topic {topic} yet: it may be a stream of events. {make_certain(facts, context)}"
     return (
         "Keep the state directories, and choose one of two ways. (1) Fill a changelog of the store's own while the local "
-        "state is whole, and then stop the reuse of the topic (topology.optimization=none); otherwise the table "
-        f"starts empty. (2) If nobody needs the older records of a key, set cleanup.policy=compact on topic {topic}. "
-        "Compaction deletes the older records. It does not bring back the records that retention deleted, so produce "
-        "those again."
+        "state is whole (otherwise the table starts empty), and then stop the reuse of the topic "
+        "(topology.optimization=none). (2) If nobody needs the older records of a key, set cleanup.policy=compact on "
+        f"topic {topic}. Compaction deletes the older records. It does not bring back the records that retention deleted, "
+        "so produce these records again."
     )
 
 

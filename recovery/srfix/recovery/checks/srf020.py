@@ -240,7 +240,7 @@ def unreadable(latest: Schema, writer: Schema) -> tuple[tuple[str, ...], str | N
     if kind != writer.schema_type or kind not in COMPARED_TYPES:
         return (), f"srfix compares two Avro or two Protobuf schemas, but these are {writer.schema_type} and {kind}"
     if latest.references or writer.references:
-        return (), "srfix does not compare schemas that refer to others"
+        return (), "srfix does not compare schemas that refer to other schemas"
     try:
         return incompatibilities(new=latest.text, existing=[writer.text], level="BACKWARD", schema_type=kind), None
     except (SchemaError, UsageError) as error:
@@ -310,7 +310,7 @@ CHECK: Final = Check(
         "schemas. The reader reports “Error retrieving Avro value schema version for id …” (40401 if the subject does "
         "not exist, 40403 if it lacks the schema). A Connect sink's task fails. A ksqlDB source skips the record, or "
         "stops. A reader with use.latest.version also fails if the subject has no live version, or if the latest "
-        "version cannot read what was written."
+        "version cannot read the records."
     ),
     cause=(
         "One of these:\n- MirrorMaker 2 copied the topic under another name. The bytes of the records are unchanged, "

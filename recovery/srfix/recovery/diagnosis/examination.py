@@ -54,7 +54,7 @@ class Examination:
     facts: tuple[StoreFacts, ...]
     applications: tuple[Circumstances, ...] = ()
     left_over: tuple[ApplicationFacts, ...] = ()
-    """The applications of findings of subjects without topics (SRF008, SRF009), by name."""
+    """By name, the applications with findings on subjects without topics (SRF008, SRF009)."""
 
     def _repr_html_(self) -> str:
         return self.diagnosis._repr_html_()

@@ -277,10 +277,10 @@ WORDS: Final[dict[Symptom, tuple[str | None, str, str]]] = {
     Symptom.UNKNOWN_ID: (
         srf011.CODE,
         "A schema id that this registry does not know",
-        "The reader could not fetch the schema by its id. With a named context (a URL that ends in "
-        "/contexts/…, or subjects such as :.ctx:…), this is how the incident looks, SRF001. There the registry returns "
-        "a schema only if the request names a subject that holds its id. Without a named context this is not SRF001: "
-        "the registry does not have the schema at all. Then the schema was deleted for good, this is not the "
+        "The reader could not fetch the schema by its id. With a named context (a URL that ends in /contexts/…, or "
+        "subjects such as :.ctx:…), the incident (SRF001) looks like this: there the registry returns a schema only if "
+        "the request names a subject that holds its id. Without a named context this is not SRF001: the registry does "
+        "not have the schema at all. Then the schema was deleted for good, this is not the "
         "producer's registry, or the record was mirrored. If the record is in a store or a changelog, the "
         "code is SRF014.",
     ),

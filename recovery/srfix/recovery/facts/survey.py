@@ -200,7 +200,7 @@ class Survey:
         """A subject's latest version, a soft-deleted one if there is no other; None if there is none at all.
 
         Subjects are asked one by one, because most diagnoses need only a few of thousands. A store that may restore
-        from any topic needs all of them; then one listing is cheaper.
+        from any topic needs the latest version of each; then one listing is cheaper.
         """
         if len(self._latest) >= _MOST_ONE_BY_ONE and not self._latest_is_listed:
             self._list_latest()

@@ -83,7 +83,7 @@ class Plan:
     expects: Mapping[Subject, SubjectState]
     """The state of each subject at the time of the plan; apply refuses any other state."""
     price: tuple[str, ...]
-    """What changes for others, in words."""
+    """What the repair changes for other users of the registry, in words."""
     left_out: tuple[str, ...] = ()
     """Other faults, which no registration can repair, in sentences."""
     omissions: tuple[Omission, ...] = ()

@@ -126,7 +126,7 @@ def _refuse_elsewhere(state: RepairState, registry: Registry) -> None:
         read_subject_state(registry, action.subject).version_of(action.schema_id) is None for action in deleted
     ):
         raise PlanError(
-            f"None of the versions that this plan soft-deleted is in the registry at {registry.url}; the plan was "
+            f"This plan soft-deleted versions. None of them is in the registry at {registry.url}; the plan was "
             f"made for {state.plan.registry}. This looks like another registry (or another context of it), so "
             "nothing was written. Name the plan's registry with --registry."
         )
@@ -150,10 +150,10 @@ def _refuse_elsewhere(state: RepairState, registry: Registry) -> None:
         if action.step in state.undoing and any(_holds(subject, action, registry) for subject in action.holders):
             return
     raise PlanError(
-        f"None of the versions that this repair registered is in the registry at {registry.url}; the plan was made "
-        f"for {state.plan.registry}. This looks like another registry (or another context of it), so nothing was "
+        f"This repair registered versions. None of them is in the registry at {registry.url}; the plan was made for "
+        f"{state.plan.registry}. This looks like another registry (or another context of it), so nothing was "
         "written. Name the plan's registry with --registry. If this is the plan's registry with another URL, and "
-        "others have deleted everything for good, there is nothing left to undo."
+        "somebody has deleted everything for good, there is nothing left to undo."
     )
 
 
@@ -178,7 +178,7 @@ def _unregister(action: Register, state: RepairState, registry: Registry, journa
         if now.version_of(action.schema_id) is not None:
             return Left(
                 action=action,
-                why="since then, somebody, or the rollback of another plan, has registered schema id "
+                why="since then, somebody (or the rollback of another plan) has registered schema id "
                 f"{action.schema_id} under {action.subject} again; that version does not belong to this repair",
             )
         put_back = _put_back_what_went_along(before, now, registry)

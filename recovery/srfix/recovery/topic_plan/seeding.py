@@ -129,8 +129,8 @@ def _empty_ends(look: Look, changelog: Topic, count: int) -> tuple[int, ...]:
     partitions = count_of(look, changelog)
     if partitions != count:
         raise PlanError(
-            f"The topic {changelog} has {partitions} partitions, but the source has {count}. Kafka Streams would refuse "
-            "this. If nothing needs this topic, delete it and plan again."
+            f"The topic {changelog} has {partitions} partitions, but the source has {count}. Kafka Streams would "
+            "refuse this. If nothing needs this topic, delete it and plan again."
         )
     configs = known_configs(look, changelog)
     if configs[CLEANUP_POLICY] != STREAMS_CONFIGS[CLEANUP_POLICY] or configs[TIMESTAMP_TYPE] != CREATE_TIME:

@@ -95,8 +95,8 @@ def _configs(work: Work, look: Look) -> Iterator[TopicCheck]:
         now = configs.values.get(name, "")
         if now != planned:
             what = (
-                f"{work.topic} has {name}={now}, and had {planned} in the plan. So the written records may not "
-                "stay, or may not mean the same"
+                f"{work.topic} has {name}={now}, and had {planned} in the plan. So the written records may "
+                "disappear, or may mean something else"
             )
             yield TopicCheck(outcome=TopicOutcome.FAILS, what=what)
 

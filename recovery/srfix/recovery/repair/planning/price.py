@@ -160,7 +160,7 @@ def _outlook(repair: SubjectRepair, *, leaves_live: bool) -> str:
         why_not = (
             f"srfix does not know which of the subject's schemas is {whose} own"
             if own is None
-            else f"srfix cannot compare {its_own} with others"
+            else f"srfix cannot compare {its_own} with other schemas"
         )
         instead = " Plan with --keep soft-deleted to be sure that it is accepted." if leaves_live else ""
         return (

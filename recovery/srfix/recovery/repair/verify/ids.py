@@ -67,7 +67,7 @@ class AskedIds:
         if self.texts and all(not m.is_known or (m.is_missing and m.problem is None) for m in registered):
             yield Problem(
                 subject=self.finding.subject,
-                what="none of the schemas that the plan registers is registered here: the plan was not applied, or "
+                what="none of the schemas of the plan is registered here: the plan was not applied, or "
                 "it was rolled back, or this is not the plan's registry",
             )
         for membership in self.memberships.values():

@@ -212,7 +212,7 @@ def _span(path: Path, store: StoreDirectory, segments: Sequence[Path]) -> Span:
 
 def _join_window(fits: Sequence[bool]) -> Detected:
     if fits and all(fits):
-        why = "its name is that of a join's window store, and its keys have numbers, as in such a store"
+        why = "its name is that of a join's window store, and its keys have numbers, like keys of such a store"
         return Detected(format=StoreFormat.JOIN_WINDOW, why=why, is_certain=True)
     return Detected(format=StoreFormat.JOIN_WINDOW, why="its name is that of a join's window store", is_certain=False)
 

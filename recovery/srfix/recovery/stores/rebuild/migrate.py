@@ -163,7 +163,7 @@ def refuse_open(offsets: StoreOffsets, path: str) -> None:
         raise StateDirectoryError(
             f"{path} was left open (`status` 1 in its column family `offsets`): its process was killed. An "
             "application that runs exactly-once throws such a store away and restores it, because its rows may be "
-            "ahead of what was committed. Start the application once on the directory and close it, or fill the "
+            "ahead of the committed offsets. Start the application once on the directory and close it, or fill the "
             "store from its topic with `srfix state rebuild`; if the application runs at-least-once, give "
             "--take-open."
         )
