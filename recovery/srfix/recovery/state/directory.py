@@ -255,8 +255,8 @@ def _by_elimination(
     )
     if len(stores) == 1 and len(topics) == 1:
         detail = (
-            f"{names_it}, and only {name} can restore from it: the other stores there have changelogs of their own, or "
-            "restore from no source topic"
+            f"{names_it}, and only {name} can restore from it: every other store there has a changelog of its own, or "
+            "restores from no source topic"
         )
         return (RestoreSource(topic=topics[0], weight=Weight.CONCLUSIVE, detail=detail),)
     rivals = tuple(other for other in stores if other != name)
