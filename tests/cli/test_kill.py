@@ -127,7 +127,7 @@ class TestStoppedInPart:
             "Step 2 of 6: register schema id 1.",
         ]
         assert "The repair stopped after 2 of 6 steps; the journal p.json.journal.jsonl names the steps." in done.stderr
-        assert done.stderr.endswith("run the same srfix apply again, or undo it with srfix rollback.\n")
+        assert done.stderr.endswith("run the same srfix apply again, or undo these steps with srfix rollback.\n")
         assert apply(directory, registry).returncode == 0
         assert registry.dump() == repaired
 
