@@ -191,8 +191,8 @@ def compare_by_ids(store: SuspectStore, survey: Survey, topics: Collection[Topic
             if not survey.has_subject(store.source_subject(topic, Role.VALUE)):
                 yield rules.NO_IDS.of_topic(
                     topic,
-                    f"the topic has no subject; srfix looked at {counted(peeked.looked_at, 'value')}, and none of them "
-                    "carries a schema id",
+                    f"the topic has no subject; srfix looked at {counted(peeked.looked_at, 'value')} and found no "
+                    "schema id",
                 )
             continue
         best = Comparison()
