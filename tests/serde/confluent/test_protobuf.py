@@ -8,7 +8,8 @@ import datetime
 import io
 import pickle
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias, cast
+from dataclasses import dataclass
+from typing import Any, TypeAlias, assert_type, cast
 
 import pytest
 from confluent_kafka import schema_registry as confluent
@@ -25,6 +26,7 @@ from hypothesis import strategies as st
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import (
+    ColumnNotFedError,
     DecodeError,
     DualSubject,
     DualSubjectError,
@@ -443,6 +445,50 @@ def test_without_the_libraries_the_extra_is_named() -> None:
         ):
             with pytest.raises(SchemaError, match=r"pip install 'srfix\[protobuf\]'\.$"):
                 make()
+
+
+@dataclass
+class Part:
+    id: int | None
+    kind: str | None = None
+
+
+class TestColumns:
+    def test_a_message_is_read_as_a_row_or_a_dataclass(self, client: Client) -> None:
+        payload = ProtobufSerializer(None, client, schema_str=TEXT)({"id": 7, "kind": "SOME"}, CTX)
+        assert payload is not None
+        reads = ProtobufDeserializer(schema_registry_client=client, columns="ID BIGINT, KIND STRING, MORE INT")
+        assert reads(payload, CTX) == reads.row(payload, CTX) == {"ID": 7, "KIND": "SOME", "MORE": None}
+        read = ProtobufDeserializer(schema_registry_client=client, into=Part)
+        assert_type(read(payload, CTX), Part | None)
+        assert read(payload, CTX) == Part(7, "SOME")
+        assert read.row(payload, CTX) == {"ID": 7, "KIND": "SOME"}
+        with pytest.raises(ColumnNotFedError):
+            ProtobufDeserializer(None, None, client, columns="MORE INT", strict=True)(payload, CTX)
+
+    @pytest.mark.parametrize("place", ["prefix", "header"])
+    def test_wherever_the_schemas_guid_stands(self, client: Client, place: str) -> None:
+        conf = {"schema.id.serializer": getattr(framing, f"{place}_schema_id_serializer")}
+        ctx = peers.context(headers=[])
+        payload = ProtobufSerializer(None, client, conf, schema_str=TEXT, message_name="n.Other")({"s": "a"}, ctx)
+        assert ProtobufDeserializer(None, None, client, columns="S STRING")(payload, ctx) == {"S": "a"}
+
+    def test_a_copy_in_another_process_reads_the_same(self, server: FixtureRegistry) -> None:
+        payload = ProtobufSerializer(None, server.url, schema_str=TEXT)({"id": 7}, CTX)
+        for read in (
+            ProtobufDeserializer(schema_registry_client=server.url, columns=Part),
+            ProtobufDeserializer(schema_str=TEXT, columns=Part),
+        ):
+            assert pickle.loads(pickle.dumps(read))(payload, CTX) == read(payload, CTX) == Part(7, "NONE")
+
+    def test_what_contradicts_them_is_refused(self, client: Client) -> None:
+        make = cast("Any", ProtobufDeserializer)
+        with pytest.raises(UsageError, match=r"^message_type and columns both say what a payload becomes\."):
+            make(StringValue, None, client, columns=Part)
+        with pytest.raises(UsageError, match=r"Leave out schema_str; or leave out schema_registry_client"):
+            make(None, None, client, schema_str=TEXT, columns=Part)
+        with pytest.raises(UsageError, match=r"^strict is only for columns"):
+            make(None, None, client, strict=True)
 
 
 class TestPolicies:

@@ -35,11 +35,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, cached_property, partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Generic, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Unpack, cast, overload
 
 from srfix.serde.arguments import text_or_none, type_words
-from srfix.serde.confluent.config import AnyPolicy, Conf, SerdeClass, SerdeSettings, check_no_rules
-from srfix.serde.confluent.deserializer import ConfluentDeserializer
+from srfix.serde.casing import CaseRule
+from srfix.serde.column_sources.given import GivenColumns
+from srfix.serde.confluent.config import AnyPolicy, Conf, SerdeClass, SerdeSettings, check_no_rules, shape_of
+from srfix.serde.confluent.deserializer import ColumnOptions, ConfluentDeserializer, R, ReadOptions
 from srfix.serde.confluent.framing import PROTOBUF
 from srfix.serde.confluent.serde import References
 from srfix.serde.confluent.serializer import ConfluentSerializer
@@ -64,8 +66,8 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
     from typing_extensions import TypeVar
 
-    M = TypeVar("M", bound=Message, default=Any)
-    """A generated class; Any for a class that is made from a schema."""
+    M = TypeVar("M", default=Any)
+    """A generated class, or the dataclass of the rows; Any for a class that is made from a schema."""
 else:
     from typing import TypeVar
 
@@ -194,6 +196,8 @@ class ProtobufSerializer(ConfluentSerializer):
 
     _kind, _schema_type, _make = SerdeClass.PROTOBUF_SERIALIZER, PROTOBUF, ProtobufSchema
     _sources = "msg_type (a generated class); schema_str (the schema to write under)"
+    if not TYPE_CHECKING:
+        __call__ = ConfluentSerializer._call  # without a detour by the kernel, which does not write Protobuf
 
     def __init__(
         self,
@@ -252,10 +256,37 @@ class ProtobufSerializer(ConfluentSerializer):
 
 
 class ProtobufDeserializer(ConfluentDeserializer["M | None"], Generic[M]):
-    """Protobuf payload → message; None for a tombstone. Called `(payload, context)`. Thread-safe."""
+    """Protobuf payload → message; None for a tombstone. Called `(payload, context)`. Thread-safe.
+
+    With `columns=` or `into=` it gives rows or a dataclass's instances, as `AvroDeserializer` does.
+    """
 
     _kind, _schema_type, _make = SerdeClass.PROTOBUF_DESERIALIZER, PROTOBUF, ProtobufSchema
+    if not TYPE_CHECKING:
+        __call__ = ConfluentDeserializer._call  # without a detour by the kernel, which does not read Protobuf
 
+    @overload
+    def __init__(
+        self: ProtobufDeserializer[R],
+        message_type: None = None,
+        *,
+        schema_registry_client: AnyClient | None = None,
+        schema_str: AnySchema = None,
+        columns: type[R],
+        **options: Unpack[ReadOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: ProtobufDeserializer[R],
+        message_type: None = None,
+        *,
+        schema_registry_client: AnyClient | None = None,
+        schema_str: AnySchema = None,
+        columns: GivenColumns | None = None,
+        into: type[R],
+        **options: Unpack[ReadOptions],
+    ) -> None: ...
+    @overload
     def __init__(
         self,
         message_type: type[M] | None = None,
@@ -265,17 +296,43 @@ class ProtobufDeserializer(ConfluentDeserializer["M | None"], Generic[M]):
         rule_registry: object = None,
         *,
         schema_str: AnySchema = None,
+        columns: GivenColumns | None = None,
+        into: None = None,
+        **options: Unpack[ColumnOptions],
+    ) -> None: ...
+    def __init__(
+        self,
+        message_type: type[Any] | None = None,
+        conf: Conf = None,
+        schema_registry_client: AnyClient | None = None,
+        rule_conf: object = None,
+        rule_registry: object = None,
+        *,
+        schema_str: AnySchema = None,
+        columns: GivenColumns | None = None,
+        into: type[Any] | None = None,
+        case_rule: CaseRule | str | None = None,
+        wrap: bool | None = None,
+        strict: bool = False,
         policy: AnyPolicy | None = None,
     ) -> None:
-        """See `ConfluentSerde`.
+        """See `ConfluentSerde`; columns and their options are those of `AvroDeserializer`.
 
         :param message_type: a generated class; None to make classes from the writer's schema.
         :param schema_registry_client: None if the class or the reader's schema is enough to read.
         :param schema_str: the reader's schema; its messages have the writer's names. None to read with the writer's schema.
-        :param policy: which ids are accepted: for example a `DualSubject`, or the word `by-id` or `one-subject`; None
-            for `by-id`.
         """
         check_no_rules(rule_conf, rule_registry)
+        shape = shape_of(columns, into, case_rule=case_rule, wrap=wrap, strict=strict)
+        if shape is not None and message_type is not None:
+            raise UsageError("message_type and columns both say what a payload becomes. Leave one of them out.")
+        if shape is not None and schema_str is not None and schema_registry_client is not None:
+            raise UsageError(
+                "With columns and a registry, each payload is read with its writer's schema. Leave out schema_str; or leave "
+                "out schema_registry_client, to read every payload with schema_str."
+            )
         schema = _schema(message_type, schema_str, "message_type")
-        self._begin(schema_registry_client, schema, None, conf, None, policy, {"message_type": message_type})
-        self._remake = partial(type(self), message_type, conf, schema_str=schema_str, policy=policy)
+        self._begin(schema_registry_client, schema, None, conf, shape, policy, {"message_type": message_type})
+        options = {} if shape is None else shape.options
+        make: Any = type(self)
+        self._remake = partial(make, message_type, conf, schema_str=schema_str, policy=policy, **options)
