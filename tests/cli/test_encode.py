@@ -258,3 +258,23 @@ class TestAGivenProtobufSchema:
         avro = srfix(*command, "--schema", f"@{tmp_path}/a.proto")
         assert avro.returncode == 2
         assert "Give --format protobuf" in avro.stderr
+
+    def test_imported_files_are_found_beside_the_file_or_above_it(self, tmp_path: Path) -> None:
+        (tmp_path / "shop").mkdir()
+        texts = {
+            "shop/order.proto": 'import "shop/part.proto"; import "google/protobuf/timestamp.proto";\n'
+            "message O { Part part = 1; google.protobuf.Timestamp at = 2; }",
+            "shop/part.proto": "// import 'shop/no.proto';\nimport public 'unit.proto'; message Part { Unit unit = 1; }",
+            "shop/unit.proto": "enum Unit { KILO = 0; TON = 1; }",
+        }
+        for name, text in texts.items():
+            (tmp_path / name).write_text(f'syntax = "proto3"; {text}')
+        options = ("--format", "protobuf", "--schema", f"@{tmp_path}/shop/order.proto")
+        (payload,) = said(srfix("encode", *options, '{"part": {"unit": "TON"}}'))
+        assert payload == "000a020801"
+        (row,) = said(srfix("decode", *options, "--payload", payload))
+        assert json.loads(row) == {"part": {"unit": "TON"}, "at": None}
+        (tmp_path / "shop/unit.proto").unlink()
+        lacking = srfix("encode", *options, "{}")
+        assert lacking.returncode == 2
+        assert "for --schema @FILE from the folder of FILE and those above" in lacking.stderr

@@ -22,7 +22,7 @@ NullableRepresentation: TypeAlias = Literal["optional", "wrapper"]
 
 def given_representation(word: object, *, is_protobuf: bool) -> NullableRepresentation | None:
     if word is not None and not is_protobuf:
-        raise UsageError("nullable_representation is only for Protobuf. Leave it out.")
+        raise UsageError("nullable_representation is only for Protobuf under the columns' own schema. Leave it out.")
     if word is None or word in get_args(NullableRepresentation):
         return cast("NullableRepresentation | None", word)
     raise UsageError(f"nullable_representation is 'optional', 'wrapper' or None, not {word!r}.")

@@ -12,7 +12,14 @@ import click
 from srfix.cli.command_classes import command
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
-from srfix.cli.options.half import case_rule_option, delimiter_option, schema_text, times_option, wrapped_option
+from srfix.cli.options.half import (
+    case_rule_option,
+    delimiter_option,
+    imported_texts,
+    schema_text,
+    times_option,
+    wrapped_option,
+)
 from srfix.cli.options.options import output_option
 from srfix.cli.options.values import POLICIES, ROLES, Choice, choice_of, option
 from srfix.cli.output.interface import Block, OutputFormat, Paragraph, table_of, titled_list
@@ -159,6 +166,7 @@ def decode(
         delimiter=delimiter,
         window=window,
         schema=None if given is None else schema_text(given, format_ or Format.AVRO),
+        references=() if given is None else imported_texts(given),
         is_framed=framed,
     )
     reading.check(of_records=not payloads)

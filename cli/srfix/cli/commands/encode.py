@@ -93,10 +93,10 @@ def encode(
         raise UsageError("--schema and --schema-id exclude each other: give one of them.")
     if window_end is not None and window is None:
         raise UsageError("--window-end belongs to a session window; give its start too (--window).")
-    under = None
+    under, references = None, tuple[str, ...]()
     if given is not None:
         under = Schema(text=halves.schema_text(given, half.format), schema_type=half.format.schema_type or "AVRO")
-    references: tuple[str, ...] = ()
+        references = halves.imported_texts(given)
     if schema_id is not None:
         with connection.registry_client() as registry:
             under = registry.schema_by_id(schema_id).schema

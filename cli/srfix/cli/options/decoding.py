@@ -42,6 +42,8 @@ class DecodeOptions:
     window: WindowKind | None = None
     schema: str | None = None
     """The writer schema, if srfix must not ask a registry."""
+    references: tuple[str, ...] = ()
+    """The files that a Protobuf schema imports."""
     is_framed: bool = False
     """With `schema`: True if an id stands before the body."""
 
@@ -110,7 +112,7 @@ class DecodeOptions:
         schema_type = (self.format or Format.AVRO).schema_type
         assert schema_type is not None
         read = SchemaDeserializer(
-            _Given(Schema(text=text, schema_type=schema_type)),
+            _Given(Schema(text=text, schema_type=schema_type), self.references),
             columns=columns,
             case_rule=self.case_rule,
             wrap=self.wrap,
@@ -133,11 +135,12 @@ class _Given:
     """A resolver that gives one schema for all ids."""
 
     schema: Schema
+    references: tuple[str, ...]
 
     def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
         from srfix.serde.resolve.resolved import ResolvedSchema
 
-        return ResolvedSchema(schema_id=SchemaId(schema_id), schema=self.schema)
+        return ResolvedSchema(schema_id=SchemaId(schema_id), schema=self.schema, references=self.references)
 
     def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
         return self.resolve(_ANY, topic=topic, role=role)

@@ -35,7 +35,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, cached_property, partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Generic, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Unpack, cast, overload
 
 from srfix.serde.arguments import text_or_none, type_words
 from srfix.serde.casing import CaseRule
@@ -50,7 +50,7 @@ from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import EncodeError, UsageError
 from srfix.serde.formats.protobuf.bodies import body_decoder
 from srfix.serde.formats.protobuf.bodies import reader as body_reader
-from srfix.serde.formats.protobuf.descriptors import Compiled, compiled
+from srfix.serde.formats.protobuf.descriptors import KNOWN_IMPORTS, Compiled, compiled
 from srfix.serde.formats.protobuf.encode import plain_encoder
 from srfix.serde.formats.protobuf.indexes import read_indexes
 from srfix.serde.formats.table import Format, format_of
@@ -72,9 +72,6 @@ else:
     from typing import TypeVar
 
     M = TypeVar("M")
-
-_KNOWN: Final = ("confluent/", "google/protobuf/", "google/type/")
-"""The prefixes of the imports that every registry knows (`_is_builtin`)."""
 
 
 class ProtobufSchema:
@@ -235,7 +232,7 @@ class ProtobufSerializer(ConfluentSerializer):
     ) -> tuple[SchemaReference, ...]:
         """References to the imported files, each published after its own imports (`_resolve_dependencies`)."""
         strategy = self._settings.reference_strategy or reference_subject_name_strategy
-        skipped = _KNOWN if self._settings.skip_known_types else ()
+        skipped = KNOWN_IMPORTS if self._settings.skip_known_types else ()
         imports = [one for one in file.dependencies if not one.name.startswith(skipped)]
         for imported in imports:
             if imported.name in published:

@@ -117,7 +117,7 @@ class TestSerializer:
             ProtobufSerializer(client, COLUMNS, nullable_representation=word)  # type: ignore[arg-type]
 
     def test_it_is_protobufs_alone(self) -> None:
-        with pytest.raises(UsageError, match=r"^nullable_representation is only for Protobuf\. Leave it out\.$"):
+        with pytest.raises(UsageError, match=r"^nullable_representation is only for Protobuf under the columns' own"):
             JsonSerializer(COLUMNS, nullable_representation="optional")
 
     def test_copies_do_the_same(self, client: RegistryClient, registry: FixtureRegistry) -> None:

@@ -61,6 +61,13 @@ class TestPlanWrite:
         assert read.deserializer()(payload, there.context()) == {"ID": None, "NAME": ""}
         bare = plan_write(None, "users", COLUMNS, format="protobuf_nosr", nullable_representation="wrapper")
         assert bare.serializer()({"ID": None, "NAME": ""}, bare.context()) == b"\x12\0"
+        plain = plan_read(None, "users", COLUMNS, format="protobuf_nosr")
+        wrapped = plan_read(None, "users", COLUMNS, format="protobuf_nosr", nullable_representation="wrapper")
+        assert plain.deserializer()(b"\x12\0", bare.context()) == {"ID": 0, "NAME": ""}
+        assert wrapped.deserializer()(b"\x12\0", bare.context()) == {"ID": None, "NAME": ""}
+        assert wrapped != plain
+        with pytest.raises(UsageError, match="is only for Protobuf under the columns' own schema"):
+            plan_read(client, "users", COLUMNS, format="protobuf", nullable_representation="wrapper")
 
     @pytest.mark.parametrize(
         ("options", "message"),

@@ -51,6 +51,8 @@ _CONFLUENT: Final = {
     """,
 }
 """The files that every registry knows without a reference (`ProtobufSchema`). No package on PyPI contains only these."""
+KNOWN_IMPORTS: Final = ("confluent/", "google/protobuf/", "google/type/")
+"""The prefixes of the imports that every registry knows (confluent-kafka's `_is_builtin`)."""
 _SYNTAX: Final = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*+(?:syntax|edition)\b", re.DOTALL)
 _TOKEN: Final = re.compile(
     r"""//[^\n]*+|/\*.*?(?:\*/|\Z)|"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?|(?P<opens>[{\[<(])|(?P<closes>[}\]>)])""",
@@ -69,8 +71,9 @@ GROUP: Final = 10
 """The value of `FieldDescriptor.TYPE_GROUP`, copied so that this module does not load the runtime."""
 _SHOWN_PROBLEMS: Final = 5
 _REFERENCES: Final = (
-    " srfix takes imported files from the registry. Register each file, and name it in the schema's references "
-    "(Schema(text=…, schema_type='PROTOBUF', references=…)), or write under the id of a registered schema."
+    " srfix takes imported files from the registry, and for --schema @FILE from the folder of FILE and those above. Register "
+    "each file, and name it in the schema's references (Schema(text=…, schema_type='PROTOBUF', references=…)), or write under "
+    "the id of a registered schema."
 )
 _SHOWN_NAMES: Final = 10
 _PROTOC: Final = ForkLock()

@@ -37,7 +37,7 @@ from srfix.serde.spark.interface import MissingColumns, NewestSchema, check_word
 from srfix.serde.spark.read.decisions import PlanLookups, PlanRegistry, ReadDecisions
 from srfix.serde.spark.read.explain import explanation, summary
 from srfix.serde.spark.read.filling import check_fed, check_times, filled
-from srfix.serde.specs import ReaderSchema, ReadSpec
+from srfix.serde.specs import NullableRepresentation, ReaderSchema, ReadSpec, given_representation
 from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, join_context, split_context
 from srfix.serde.subjects.strategies import TopicSubject
 from srfix.serde.wire import given_schema_id
@@ -182,6 +182,7 @@ def plan_read(
     strict: bool = False,
     times: Times = "datetimes",
     delimiter: str | None = None,
+    nullable_representation: NullableRepresentation | None = None,
 ) -> ReadPlan:
     """Asks the registry for all schemas that the payloads of a topic may carry. Nothing is written: a policy's
     `register_missing` and `on_second` apply only later, to ids that the plan does not have. The answers of a second
@@ -211,6 +212,7 @@ def plan_read(
     :param times: with `"integers"`, DATE becomes int, and TIME and TIMESTAMP become long: the integer in the record, in
         the unit that the writer's schema declares. A column is never fed in several units.
     :param delimiter: DELIMITED: the separator between fields, like ksqlDB's VALUE_DELIMITER; None for a comma.
+    :param nullable_representation: PROTOBUF_NOSR: how a null differs from a default value (`srfix.serde.specs`).
     :raises ColumnError: if the columns cannot be used, or the format cannot hold them, or no version feeds one of them;
         if a column of days, times or instants would only get numbers of another kind (a local timestamp for a
         TIMESTAMP).
@@ -247,6 +249,9 @@ def plan_read(
         times=times,
         reader_schema=reader,
         delimiter=usable_delimiter(delimiter, format),
+        nullable_representation=given_representation(
+            nullable_representation, is_protobuf=format is Format.PROTOBUF_NOSR
+        ),
     )
     if format is not None and format not in SCHEMA_FORMATS:
         assert columns is not None
