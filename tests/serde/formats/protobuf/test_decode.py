@@ -644,6 +644,9 @@ class TestRoot:
         """`unwrapPrimitives`: the root, too."""
         text = 'syntax = "proto3"; package google.protobuf; message StringValue { string value = 1; }'
         assert _read(text, "K STRING", b"\x0a\1x", wrapped=False) == {"K": "x"}
+        for rule in CaseRule:  # without it, a message with one field
+            if rule is not CaseRule.EXACT:
+                assert _read(text, "VALUE STRING", b"\x0a\1x", rule=rule) == {"VALUE": "x"}
 
     def test_only_one_column_is_unwrapped(self) -> None:
         with pytest.raises(ColumnError, match=r"^Only a single column can be un-wrapped, but there are 2: "):
@@ -725,6 +728,14 @@ class TestIndexes:
     def test_what_names_none_is_refused(self, body: str, error: type[DecodeError], words: str) -> None:
         with pytest.raises(error, match=words):
             protobuf.decoder(self._TEXT, ReadSpec())(b"\0\0\0\0\7" + bytes.fromhex(body), 5)
+
+    @pytest.mark.parametrize(
+        ("body", "is_message"), [("08 07", True), ("0a 01 78", True), ("", False), ("08", False), ("0206", False)]
+    )
+    def test_a_body_without_indexes_is_suspected(self, body: str, is_message: bool) -> None:
+        with pytest.raises(DecodeError) as caught:
+            protobuf.decoder(self._TEXT, ReadSpec())(bytes.fromhex(body), 0)
+        assert ("must write them (00 for the schema's first message)" in caught.value.message) is is_message
 
     def test_a_message_that_cannot_be_read_is_the_payloads_matter(self) -> None:
         """Of a batch every other payload of the schema would be refused, if it were the schema's."""

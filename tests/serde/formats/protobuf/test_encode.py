@@ -110,6 +110,24 @@ class TestEncoder:
         assert _written("A INT", {"A": 0}, nullable=nullable) == zero
         assert _written("A STRING", {"A": ""}, nullable=nullable) == text
 
+    def test_a_struct_is_written_into_an_existing_wrapper(self) -> None:
+        """Columns of statements from before ksqlDB 0.25, where `unwrapPrimitives` is off."""
+        value = "google.protobuf.StringValue"
+        schema = f"{P3}{IMPORTS} message M {{ {value} s = 1; repeated {value} l = 2; map<string, {value}> m = 3; }}"
+        struct = "STRUCT<`value` STRING>"
+        row = {"s": {"value": "x"}, "l": [{"value": "y"}, {"value": None}], "m": {"k": {"value": "z"}}}
+        message = _under(schema, f"`s` {struct}, `l` ARRAY<{struct}>, `m` MAP<STRING, {struct}>", row)
+        assert (message.s.value, [one.value for one in message.l], message.m["k"].value) == ("x", ["y", ""], "z")
+        assert not _under(schema, f"`s` {struct}", {"s": None}).HasField("s")
+        with pytest.raises(SchemaError, match=r"no field for the columns 'VALUE' at ->s; it has 'value'\."):
+            _under(schema, "`s` STRUCT<VALUE STRING>", {})
+
+    def test_a_wrapper_as_the_root_is_a_bare_value_or_a_struct(self) -> None:
+        text = f"{P3} package google.protobuf; message StringValue {{ string value = 1; }}"
+        for columns, wrap, row in (("`value` STRING", True, {"value": "x"}), ("K STRING", False, {"K": "x"})):
+            spec = WriteSpec(columns=parse_columns(columns), case_rule=CaseRule.EXACT, wrap=wrap)
+            assert protobuf.encoder_under(text, spec)(row, b"") == b"\0\x0a\1x"
+
     def test_wrappers_stand_in_lists_and_maps_too(self) -> None:
         assert _written("A ARRAY<INT>", {"A": [0, 7]}, nullable="wrapper") == "0a000a020807"
         assert _written("A MAP<STRING, INT>", {"A": {"k": 0, "l": None}}, nullable="wrapper") == (
@@ -282,7 +300,7 @@ class TestEncoderUnder:
             ("google.protobuf.Timestamp", "BIGINT"), ("google.type.Date", "INT"), ("int32", "DATE"),
             ("confluent.type.Decimal", "BYTES"), ("repeated int32", "INT"), ("int32", "ARRAY<INT>"),
             ("repeated int32", "ARRAY<BIGINT>"), ("N", "STRING"), ("N", "STRUCT<`x` BIGINT>"),
-            ("map<string, int32>", "MAP<STRING, BIGINT>"), ("google.protobuf.StringValue", "STRUCT<`value` STRING>"),
+            ("map<string, int32>", "MAP<STRING, BIGINT>"), ("google.protobuf.StringValue", "STRUCT<`value` INT>"),
         ],
     )  # fmt: skip
     def test_a_column_of_another_type_is_refused(self, field: str, column: str) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.engine import Decode
-from srfix.serde.errors import DecodeError, PayloadBoundError, SchemaError
+from srfix.serde.errors import DecodeError, PayloadBoundError, SchemaError, SrfixError
 from srfix.serde.formats.json.budget import Budget
 from srfix.serde.formats.protobuf.descriptors import class_of, messages_in
 from srfix.serde.formats.protobuf.indexes import FIRST, read_indexes
@@ -50,6 +50,18 @@ def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *,
         start = body_offset + 1
         if payload[body_offset:start] == FIRST:
             return first(payload[start:])
+        try:
+            read, start = other(payload, body_offset)
+        except DecodeError as error:
+            if _reads(first, payload[body_offset:]):
+                error.args = (
+                    f"{error.message} Without indexes, its bytes are a message of the schema: perhaps its producer omits the "
+                    "indexes. It must write them (00 for the schema's first message).",
+                )
+            raise
+        return read(payload[start:])
+
+    def other(payload: bytes, body_offset: int) -> tuple[Callable[[bytes], Value], int]:
         indexes, start = read_indexes(payload, body_offset)
         read = others.get(indexes)
         if read is None:
@@ -65,9 +77,17 @@ def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *,
                     f"The payload's message indexes {list(indexes)} name an unusable message: {error}"
                 ) from error
             others[indexes] = read  # at most one entry for each message of the schema
-        return read(payload[start:])
+        return read, start
 
     return decode
+
+
+def _reads(read: Callable[[bytes], Value], body: bytes) -> bool:
+    try:
+        read(body)
+    except SrfixError:
+        return False
+    return body != b""
 
 
 def reader(message: Descriptor, read: Callable[[Any], Value], budget: Budget | None = None) -> Callable[[bytes], Value]:

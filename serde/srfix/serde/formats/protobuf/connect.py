@@ -184,11 +184,12 @@ class ProtoType(ConnectWriterType):
     """The message or oneof that contains its parts; None for a type without parts."""
 
     @classmethod
-    def of_message(cls, compiled: Compiled, message: Descriptor) -> ProtoType:
+    def of_message(cls, compiled: Compiled, message: Descriptor, *, is_bare: bool) -> ProtoType:
+        """The root. A message such as `google.protobuf.StringValue` is its value if the body is the only column's, bare."""
         schema = connect_schema(compiled, message)
         if schema.type is ConnectType.STRUCT:
             return cls(schema, None, message)
-        return cls(schema, message.fields[0], None)  # a wrapper message
+        return cls(schema, message.fields[0], None) if is_bare else cls(_struct_of(schema), None, message)
 
     @property
     def is_union(self) -> bool:
@@ -210,7 +211,7 @@ class ProtoType(ConnectWriterType):
         has_parts = self.connect in (ConnectType.ARRAY, ConnectType.MAP, ConnectType.STRUCT)
         if not isinstance(column, Struct) or message is None or has_parts or message.full_name not in _WRAPPERS:
             return self
-        return ProtoType(struct((ConnectField("value", self.schema),), optional=True), self.field, message)
+        return ProtoType(_struct_of(self.schema), self.field, message)
 
     def fields(self, path: str) -> tuple[WriterField[ProtoType], ...]:
         holds: Any = self.holds
@@ -227,6 +228,10 @@ class ProtoType(ConnectWriterType):
         assert self.field is not None
         key, value = message_of(self.field).fields
         return _typed(self.schema.keys, key), _typed(self.schema.values, value)
+
+
+def _struct_of(value: ConnectSchema) -> ConnectSchema:
+    return struct((ConnectField("value", value),), optional=True)
 
 
 def _typed(schema: ConnectSchema, part: Any) -> ProtoType:

@@ -166,6 +166,7 @@ class _Plan:
 
     def value(self, writer: ProtoType, column: ColumnType, path: str) -> ValueCheck:
         """The check of values that are not null. It also converts them to the form that the runtime takes."""
+        writer = writer.under(column)
         if (check := self._unreadable(writer, column, path)) is not None:
             return check
         wanted = connect_schema_of(column)

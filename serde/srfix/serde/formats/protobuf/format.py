@@ -123,7 +123,7 @@ def _projection(
 ) -> Projection[ProtoType]:
     """The names are in the key of the cache, because references with equal texts are equal."""
     schema = compiled(schema_text, references)
-    return project(ProtoType.of_message(schema, schema.message(indexes)), spec)
+    return project(ProtoType.of_message(schema, schema.message(indexes), is_bare=not spec.wrapped), spec)
 
 
 def decoder(
@@ -156,14 +156,15 @@ def encoder(
         return plain_encoder(chosen, schema.indexes(chosen) if framed else None)
     message, indexes = schema.message(), _FIRST if framed else None
     require_string_keys(usable_columns(spec.columns), "Protobuf")
-    return column_encoder(message, ProtoType.of_message(schema, message), indexes, spec)
+    return column_encoder(message, ProtoType.of_message(schema, message, is_bare=not spec.wrapped), indexes, spec)
 
 
 def encoder_under(schema_text: str, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
     """Writes the first message, or the one that `full_name` names (ksqlDB's VALUE_SCHEMA_FULL_NAME)."""
     schema = compiled(schema_text, references)
     message = _chosen(schema, spec)
-    return column_encoder(message, ProtoType.of_message(schema, message), schema.indexes(message), spec)
+    root = ProtoType.of_message(schema, message, is_bare=not spec.wrapped)
+    return column_encoder(message, root, schema.indexes(message), spec)
 
 
 def _chosen(schema: Compiled, spec: WriteSpec) -> Descriptor:
