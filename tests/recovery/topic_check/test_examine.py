@@ -12,7 +12,7 @@ from srfix.recovery import Severity, Survey
 from srfix.recovery.facts.topics import Lives, Standing, Strategy, TopicReader, Trouble
 from srfix.serde import RegistryClient, Role, UsageError
 from srfix.serde.schemas.errors import VersionNotFoundError
-from srfix.serde.schemas.models import SchemaVersion
+from srfix.serde.schemas.models import SchemaReference, SchemaVersion
 from srfix.serde.wire import frame_guid, frame_id, schema_id_header
 from tests.recovery.checks.test_srf018 import ConfiguredCluster
 from tests.recovery.topic_check.looking import HOLDER, KEY, SUBJECT, TOPIC, USER, USER_2, look, only
@@ -241,6 +241,26 @@ class TestTheReader:
             world.registry.seed(SUBJECT, schema.replace("int64", "string"), schema_type="PROTOBUF")
             finding = only(look(world, reader=TopicReader.LATEST))
             assert "FIELD_SCALAR_KIND_CHANGED: #/User/1" in finding.explanation
+
+    def test_protobuf_schemas_are_compared_with_what_they_refer_to(self) -> None:
+        part = 'syntax = "proto3"; message Part { int64 id = 1; }'
+        schema = 'syntax = "proto3"; import "part.proto"; message User { Part part = 1; }'
+        with world_of({TOPIC: 1}) as world:
+            for text in (part, part.replace("int64", "string")):
+                world.registry.seed("part", text, schema_type="PROTOBUF")
+            first, latest = (
+                world.registry.seed(
+                    SUBJECT,
+                    schema,
+                    schema_type="PROTOBUF",
+                    references=[SchemaReference(name="part.proto", subject="part", version=version)],
+                )
+                for version in (1, 2)
+            )
+            world.put(TOPIC, ("a", frame_id(first, b"\x00\x0a\x02\x08\x01")))
+            finding = only(look(world, reader=TopicReader.LATEST))
+            assert f"version 2 (schema id {latest})" in finding.explanation
+            assert "FIELD_NAMED_TYPE_CHANGED: #/User/1" in finding.explanation
 
 
 class TestKeys:

@@ -24,6 +24,7 @@ from srfix.recovery.forecasts import Certainty, Foretold, Moment
 from srfix.recovery.ids_in_words import listed, named_ids
 from srfix.serde.errors import SchemaError, UsageError
 from srfix.serde.printable import capitalized
+from srfix.serde.schemas.errors import SubjectNotFoundError, VersionNotFoundError
 from srfix.serde.subjects.names import DEFAULT_CONTEXT
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from srfix.recovery.guard.looking import Sight
     from srfix.recovery.guard.models import NewSchema
     from srfix.serde.schemas.models import Schema
+    from srfix.serde.schemas.references import SchemaVersions
     from srfix.serde.subjects.names import Subject
     from srfix.serde.wire import SchemaId
 
@@ -230,20 +232,32 @@ def _record(asked_id: AskedId) -> str | None:
         return None
 
 
-def unreadable(latest: Schema, writer: Schema) -> tuple[tuple[str, ...], str | None]:
-    """Why the latest schema cannot read records of another schema; or why srfix does not know whether it can."""
+def unreadable(
+    latest: Schema, writer: Schema, subject: Subject, registry: SchemaVersions
+) -> tuple[tuple[str, ...], str | None]:
+    """Why a subject's latest schema cannot read records of another schema; or why srfix does not know whether it can."""
     from srfix.serde.compatibility import COMPARED_TYPES, incompatibilities
+    from srfix.serde.schemas.references import reference_texts
 
-    if latest.text == writer.text and latest.schema_type == writer.schema_type:
+    if all(getattr(latest, part) == getattr(writer, part) for part in ("text", "schema_type", "references")):
         return (), None
     kind = latest.schema_type
     if kind != writer.schema_type or kind not in COMPARED_TYPES:
         return (), f"srfix compares two Avro or two Protobuf schemas, but these are {writer.schema_type} and {kind}"
-    if latest.references or writer.references:
-        return (), "srfix does not compare schemas that refer to other schemas"
+    if kind == "AVRO" and (latest.references or writer.references):
+        return (), "srfix does not compare Avro schemas that refer to other schemas"
     try:
-        return incompatibilities(new=latest.text, existing=[writer.text], level="BACKWARD", schema_type=kind), None
-    except (SchemaError, UsageError) as error:
+        new, old = (reference_texts(registry, schema, subject=subject) for schema in (latest, writer))
+        reasons = incompatibilities(
+            new=latest.text,
+            existing=[writer.text],
+            level="BACKWARD",
+            schema_type=kind,
+            new_references=new,
+            existing_references=[old],
+        )
+        return reasons, None
+    except (SchemaError, UsageError, SubjectNotFoundError, VersionNotFoundError) as error:
         return (), error.message
 
 
@@ -285,7 +299,7 @@ def in_words(
         writer = known_schema(sight.registry, schema_id, sight.context_of(subject))
         if writer is None:
             continue
-        problems, untold = unreadable(latest, writer)
+        problems, untold = unreadable(latest, writer, subject, sight.registry)
         if problems:
             reasons[schema_id] = problems[0].rstrip(".")
         elif untold is not None:

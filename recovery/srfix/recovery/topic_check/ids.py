@@ -232,7 +232,7 @@ class Judge:
         latest = self._latest[subject]
         reasons, untold = tuple[str, ...](), latest.untold
         if latest.version is not None:
-            reasons, untold = unreadable(latest.version.schema, schema)
+            reasons, untold = unreadable(latest.version.schema, schema, subject, self.survey.registry)
         elif untold is None:
             return replace(asked_id, trouble=Trouble.NO_LATEST, why=latest.why_none)
         if latest.version is not None and reasons:

@@ -110,6 +110,17 @@ class TestEncoder:
         assert _written("A INT", {"A": 0}, nullable=nullable) == zero
         assert _written("A STRING", {"A": ""}, nullable=nullable) == text
 
+    @pytest.mark.parametrize("days", [0, 2_932_896, 2_932_897, 2_932_897 + 366, 2**31 - 1])
+    def test_a_day_of_any_year_is_written_as_an_integer(self, days: int) -> None:
+        columns = parse_columns("A DATE")
+        body = _written("A DATE", {"A": days}, times="integers", rule=CaseRule.UNIQUE)
+        read = nosr.decoder(None, ReadSpec(columns=columns, wrap=True, times="integers"))
+        assert read(bytes.fromhex(body), 0) == {"A": days}
+        if days == 2**31 - 1:  # 5881580-07-11, as in Java
+            assert body == "0a0908ecfde6021007180b"
+            with pytest.raises(EncodeError, match="needs an integer that is a date or time, got int 2147483648"):
+                _written("A DATE", {"A": days + 1}, times="integers")
+
     def test_a_struct_is_written_into_an_existing_wrapper(self) -> None:
         """Columns of statements from before ksqlDB 0.25, where `unwrapPrimitives` is off."""
         value = "google.protobuf.StringValue"
@@ -153,7 +164,7 @@ class TestEncoder:
     @pytest.mark.parametrize(
         ("columns", "value"),
         [
-            ("A DATE", 3_000_000),
+            ("A DATE", 2**31),
             ("A TIME", -1),
             ("A TIME", 86_400_000),
             ("A TIMESTAMP", 2**60),

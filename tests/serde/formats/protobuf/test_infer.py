@@ -175,11 +175,18 @@ class TestMessages:
             "message M { optional int32 a = 1; }",  # proto2, as protoc takes it
             "// first\n\nmessage M { required int32 a = 1; }",
             'edition = "2023"; message M { int32 a = 1; }',
+            'edition = "2024"; export message M { int32 a = 1; } local message N {}',
             "/* syntax */ syntax = 'proto3' ; message M { int32 a = 1; }",
         ],
     )
     def test_every_syntax_is_read(self, text: str) -> None:
         assert _inferred(text) == "A INTEGER"
+
+    def test_an_edition_of_a_later_protoc_is_refused(self) -> None:
+        with pytest.raises(
+            SchemaError, match=r"Edition 2026 is later than .* Upgrade grpcio-tools, which compiles schemas\.$"
+        ):
+            protobuf.check_schema('edition = "2026"; message M { int32 a = 1; }')
 
     def test_a_reader_has_no_schema_of_its_own(self) -> None:
         assert schema_module_of(Format.PROTOBUF).has_hints(f"{P3} message M {{ }}") is False

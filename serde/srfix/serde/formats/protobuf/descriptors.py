@@ -373,7 +373,9 @@ def _problems(error: Any) -> str:
     missing = any("File not found" in _text(problem.message) for problem in error.errors())
     problems = [f"{_text(problem.message).rstrip('.')} ({_place(problem)})" for problem in error.errors()]
     more = f"; and {len(problems) - _SHOWN_PROBLEMS} more" if len(problems) > _SHOWN_PROBLEMS else ""
-    return "; ".join(problems[:_SHOWN_PROBLEMS]) + more + "." + (_REFERENCES if missing else "")
+    is_late = any("maximum supported edition" in problem for problem in problems)
+    advice = (_REFERENCES if missing else "") + (" Upgrade grpcio-tools, which compiles schemas." if is_late else "")
+    return "; ".join(problems[:_SHOWN_PROBLEMS]) + more + "." + advice
 
 
 def _place(problem: Any) -> str:

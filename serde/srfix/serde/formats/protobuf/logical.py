@@ -19,6 +19,7 @@ from srfix.serde.formats.avro.read.finish import decimal_of_bytes, decimal_of_un
 from srfix.serde.formats.avro.write.scalars import scalar
 from srfix.serde.formats.rows.value_check import Convert, Misfit
 from srfix.serde.interface import Value
+from srfix.serde.java_ints import INT_MAX
 
 Read: TypeAlias = Callable[[Any], Value]
 """The runtime's value → the column's value."""
@@ -30,6 +31,10 @@ _GREGORIAN_DAY_1: Final = -141_427
 """1582-10-15, in days since 1970."""
 _JULIAN_DAY_1: Final = -719_164
 """0001-01-01 of the Julian calendar. Java writes days before it without their era, so they would become other days."""
+_LAST_DAY: Final = 2_932_896
+"""9999-12-31, the last day that Python has. Java and a message also have later ones."""
+_CYCLE: Final = 146_097
+"""The days of 400 years in the Gregorian calendar."""
 _MILLI: Final = 1_000_000
 _FIRST_SECOND: Final = -62_135_596_800
 _LAST_SECOND: Final = 253_402_300_799
@@ -144,6 +149,10 @@ def time_writer(column: ColumnType, *, of_integers: bool, is_exact: bool) -> Con
             raise Misfit.needs("an integer", value)
         if has_julian and _JULIAN_DAY_1 <= value < _GREGORIAN_DAY_1:
             return _julian(value)
+        if column is ScalarType.DATE and _LAST_DAY < value <= INT_MAX:
+            cycles, day = divmod(value, _CYCLE)
+            date = cast("dict[str, int]", write(of_integer(day)))
+            return date | {"year": date["year"] + 400 * cycles}
         try:
             return write(of_integer(value))
         except (ValueError, OverflowError):
