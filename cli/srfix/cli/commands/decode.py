@@ -11,15 +11,8 @@ import click
 
 from srfix.cli.command_classes import command
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options import half as halves
 from srfix.cli.options.connecting import Connection, connection_options
-from srfix.cli.options.half import (
-    case_rule_option,
-    delimiter_option,
-    imported_texts,
-    schema_text,
-    times_option,
-    wrapped_option,
-)
 from srfix.cli.options.options import output_option
 from srfix.cli.options.values import POLICIES, ROLES, Choice, choice_of, option
 from srfix.cli.output.interface import Block, OutputFormat, Paragraph, table_of, titled_list
@@ -87,10 +80,10 @@ if TYPE_CHECKING:
     help="The format. Default: the schema of the id decides; with --schema, avro.",
 )
 @click.option("--columns", metavar='"NAME TYPE, …"', help="Read into these columns, as ksqlDB declares or prints them.")
-@wrapped_option
-@case_rule_option
-@times_option
-@delimiter_option
+@halves.wrapped_option
+@halves.case_rule_option
+@halves.times_option
+@halves.delimiter_option
 @click.option(
     "--schema",
     "given",
@@ -165,8 +158,8 @@ def decode(
         times=times,
         delimiter=delimiter,
         window=window,
-        schema=None if given is None else schema_text(given, format_ or Format.AVRO),
-        references=() if given is None else imported_texts(given),
+        schema=None if given is None else halves.schema_text(given, format_ or Format.AVRO),
+        references=() if given is None else halves.imported_texts(given),
         is_framed=framed,
     )
     reading.check(of_records=not payloads)

@@ -58,7 +58,7 @@ def half_of(format_: Format, role: Role, columns: str | None, *, wrapped: bool |
 _NO_SCHEMAS: Final = tuple(format_ for format_ in Format if format_.schema_type is None)
 _NAMED: Final = (Format.AVRO, Format.PROTOBUF)
 """The formats whose internal schemas have a full name."""
-_IMPORT: Final = re.compile(r"""\bimport\s+(?:(?:public|weak)\s+)?["']([^"'\\\n]+)["']\s*;""")
+_IMPORT: Final = re.compile(r"""\bimport\s+(?:(?:public|weak)\s+)?["']([^"'\\\n]+\.proto)["']\s*;""")
 """Also matches in comments, where a name does no harm."""
 
 
@@ -73,12 +73,18 @@ def schema_text(argument: str, format_: Format) -> str:
         if os.path.isfile(argument):
             raise UsageError(f"The schema {argument} is the name of a file. Write @ before it: --schema @{argument}.")
         return argument
-    text = _file_text(argument[1:])
     try:
+        text = read_file(argument[1:], most_bytes=bounds.MOST_EVIDENCE_BYTES).decode("utf-8")
         if not argument.endswith(".proto"):
             # The user may have named another file by mistake, so nothing of its content is shown.
             json.loads(text)
         return text
+    except OSError as error:
+        raise UsageError(
+            f"The schema file {argument[1:]} cannot be read ({error.strerror}). Check the path."
+        ) from error
+    except UnicodeDecodeError:
+        raise UsageError(f"The schema file {argument[1:]} is not UTF-8 text; save it as UTF-8.") from None
     except ValueError as error:
         raise UsageError(
             f"The schema file {argument[1:]} is not JSON ({error}). Name the file that holds the schema's text (a "
@@ -97,24 +103,15 @@ def imported_texts(argument: str) -> tuple[str, ...]:
         return ()
     folders = Path(argument[1:]).absolute().parents
     found: dict[str, str] = {}
-    waiting = [_file_text(argument[1:])]
+    waiting = [schema_text(argument, Format.PROTOBUF)]
     while waiting:
         for name in _IMPORT.findall(waiting.pop()):
             is_usable = not name.startswith((*KNOWN_IMPORTS, "/")) and ".." not in name and name not in found
             path = next((folder / name for folder in folders if is_usable and (folder / name).is_file()), None)
             if path is not None:
-                found[name] = _file_text(str(path))
+                found[name] = schema_text(f"@{path}", Format.PROTOBUF)
                 waiting.append(found[name])
     return tuple(ReferenceText(text, name=name) for name, text in found.items())
-
-
-def _file_text(path: str) -> str:
-    try:
-        return read_file(path, most_bytes=bounds.MOST_EVIDENCE_BYTES).decode("utf-8")
-    except OSError as error:
-        raise UsageError(f"The schema file {path} cannot be read ({error.strerror}). Check the path.") from error
-    except UnicodeDecodeError:
-        raise UsageError(f"The schema file {path} is not UTF-8 text; save it as UTF-8.") from None
 
 
 case_rule_option = click.option(

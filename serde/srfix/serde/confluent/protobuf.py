@@ -41,7 +41,7 @@ from srfix.serde.arguments import text_or_none, type_words
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.given import GivenColumns
 from srfix.serde.confluent.config import AnyPolicy, Conf, SerdeClass, SerdeSettings, check_no_rules, shape_of
-from srfix.serde.confluent.deserializer import ColumnOptions, ConfluentDeserializer, R, ReadOptions
+from srfix.serde.confluent.deserializer import ColumnOptions, ConfluentDeserializer, IntoOptions, NamedOptions, R
 from srfix.serde.confluent.framing import PROTOBUF
 from srfix.serde.confluent.serde import References
 from srfix.serde.confluent.serializer import ConfluentSerializer
@@ -264,24 +264,11 @@ class ProtobufDeserializer(ConfluentDeserializer["M | None"], Generic[M]):
 
     @overload
     def __init__(
-        self: ProtobufDeserializer[R],
-        message_type: None = None,
-        *,
-        schema_registry_client: AnyClient | None = None,
-        schema_str: AnySchema = None,
-        columns: type[R],
-        **options: Unpack[ReadOptions],
+        self: ProtobufDeserializer[R], message_type: None = None, *, columns: type[R], **options: Unpack[NamedOptions]
     ) -> None: ...
     @overload
     def __init__(
-        self: ProtobufDeserializer[R],
-        message_type: None = None,
-        *,
-        schema_registry_client: AnyClient | None = None,
-        schema_str: AnySchema = None,
-        columns: GivenColumns | None = None,
-        into: type[R],
-        **options: Unpack[ReadOptions],
+        self: ProtobufDeserializer[R], message_type: None = None, *, into: type[R], **options: Unpack[IntoOptions]
     ) -> None: ...
     @overload
     def __init__(
@@ -301,7 +288,7 @@ class ProtobufDeserializer(ConfluentDeserializer["M | None"], Generic[M]):
         self,
         message_type: type[Any] | None = None,
         conf: Conf = None,
-        schema_registry_client: AnyClient | None = None,
+        schema_registry_client: Any = None,
         rule_conf: object = None,
         rule_registry: object = None,
         *,

@@ -11,6 +11,7 @@ repeated messages are checked, and only bodies that are long enough to exceed th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -53,7 +54,8 @@ def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *,
         try:
             read, start = other(payload, body_offset)
         except DecodeError as error:
-            if _reads(first, payload[body_offset:]):
+            with suppress(SrfixError):
+                first(payload[body_offset:] or b"\0")  # a zero is no message
                 error.args = (
                     f"{error.message} Without indexes, its bytes are a message of the schema: perhaps its producer omits the "
                     "indexes. It must write them (00 for the schema's first message).",
@@ -80,14 +82,6 @@ def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *,
         return read, start
 
     return decode
-
-
-def _reads(read: Callable[[bytes], Value], body: bytes) -> bool:
-    try:
-        read(body)
-    except SrfixError:
-        return False
-    return body != b""
 
 
 def reader(message: Descriptor, read: Callable[[Any], Value], budget: Budget | None = None) -> Callable[[bytes], Value]:
