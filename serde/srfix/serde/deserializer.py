@@ -120,8 +120,7 @@ class ProtobufDeserializer(FramedDeserializer):
     """
 
     _formats = (Format.PROTOBUF,)
-    __call__ = FramedDeserializer._call
-    """Without a detour by the kernel, which does not read Protobuf."""
+    __call__ = FramedDeserializer._call  # without a detour by the kernel, which does not read Protobuf
 
 
 class SchemaDeserializer(FramedDeserializer):

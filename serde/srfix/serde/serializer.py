@@ -213,8 +213,7 @@ class ProtobufSerializer(FramedSerializer):
     """
 
     _format = Format.PROTOBUF
-    __call__ = FramedSerializer._call
-    """Without a detour by the kernel, which does not write Protobuf."""
+    __call__ = FramedSerializer._call  # without a detour by the kernel, which does not write Protobuf
 
 
 class JsonSerializer(SchemalessSerializer):

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeAlias
 
 from srfix.serde.arguments import usable_context
 from srfix.serde.confluent.avro import AvroDeserializer, AvroSerializer
-from srfix.serde.confluent.deserializer import ConfluentDeserializer, IntoOptions, NamedOptions, R, T
+from srfix.serde.confluent.deserializer import ConfluentDeserializer, R, ReadOptions, T
 from srfix.serde.confluent.json_schema import JSONDeserializer, JSONSerializer
 from srfix.serde.confluent.protobuf import M, ProtobufDeserializer, ProtobufSerializer
 from srfix.serde.confluent.serializer import ConfluentSerializer
@@ -39,7 +39,7 @@ from srfix.serde.registries.confluent_client import AnySchema
 from srfix.serde.registries.given import AnyClient
 
 if TYPE_CHECKING:
-    pass
+    from srfix.serde.column_sources.given import GivenColumns
 
 _THREADS: Final = 4
 _S = TypeVar("_S", bound="ConfluentSerializer | ConfluentDeserializer[Any]")
@@ -228,6 +228,13 @@ class AsyncProtobufSerializer(_AsyncSerializer):
 if TYPE_CHECKING:
     _Given: TypeAlias = AnyClient | AnySchema
 
+    class _NamedOptions(ReadOptions, total=False):
+        schema_registry_client: object
+        schema_str: AnySchema
+
+    class _IntoOptions(_NamedOptions, total=False):
+        columns: GivenColumns | None
+
 
 class AsyncAvroDeserializer(_AsyncDeserializer[T]):
     """`AvroDeserializer` for asyncio: await the constructor, and each call."""
@@ -238,11 +245,11 @@ class AsyncAvroDeserializer(_AsyncDeserializer[T]):
 
         @overload
         def __init__(
-            self: AsyncAvroDeserializer[R | None], *given: _Given, columns: type[R], **options: Unpack[NamedOptions]
+            self: AsyncAvroDeserializer[R | None], *given: _Given, columns: type[R], **options: Unpack[_NamedOptions]
         ) -> None: ...
         @overload
         def __init__(
-            self: AsyncAvroDeserializer[R | None], *given: _Given, into: type[R], **options: Unpack[IntoOptions]
+            self: AsyncAvroDeserializer[R | None], *given: _Given, into: type[R], **options: Unpack[_IntoOptions]
         ) -> None: ...
         @overload
         def __init__(self: AsyncAvroDeserializer[object], *args: Any, **kwargs: Any) -> None: ...
@@ -258,11 +265,11 @@ class AsyncJSONDeserializer(_AsyncDeserializer[T]):
 
         @overload
         def __init__(
-            self: AsyncJSONDeserializer[R | None], *given: _Given, columns: type[R], **options: Unpack[NamedOptions]
+            self: AsyncJSONDeserializer[R | None], *given: _Given, columns: type[R], **options: Unpack[_NamedOptions]
         ) -> None: ...
         @overload
         def __init__(
-            self: AsyncJSONDeserializer[R | None], *given: _Given, into: type[R], **options: Unpack[IntoOptions]
+            self: AsyncJSONDeserializer[R | None], *given: _Given, into: type[R], **options: Unpack[_IntoOptions]
         ) -> None: ...
         @overload
         def __init__(self: AsyncJSONDeserializer[object], *args: Any, **kwargs: Any) -> None: ...

@@ -12,7 +12,6 @@ from confluent_kafka.serialization import Deserializer
 from srfix.serde.arguments import check_callable, usable_context, usable_payload
 from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.casing import CaseRule
-from srfix.serde.column_sources.given import GivenColumns
 from srfix.serde.columns.half import roles_of
 from srfix.serde.columns.times import with_times
 from srfix.serde.columns.types import Columns
@@ -78,15 +77,6 @@ class ColumnOptions(TypedDict, total=False):
 
 class ReadOptions(ColumnOptions, total=False):
     conf: Conf
-
-
-class NamedOptions(ReadOptions, total=False):
-    schema_registry_client: object
-    schema_str: AnySchema
-
-
-class IntoOptions(NamedOptions, total=False):
-    columns: GivenColumns | None
 
 
 class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[T]):

@@ -35,13 +35,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, cached_property, partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, cast
 
 from srfix.serde.arguments import text_or_none, type_words
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.given import GivenColumns
 from srfix.serde.confluent.config import AnyPolicy, Conf, SerdeClass, SerdeSettings, check_no_rules, shape_of
-from srfix.serde.confluent.deserializer import ColumnOptions, ConfluentDeserializer, IntoOptions, NamedOptions, R
+from srfix.serde.confluent.deserializer import ConfluentDeserializer
 from srfix.serde.confluent.framing import PROTOBUF
 from srfix.serde.confluent.serde import References
 from srfix.serde.confluent.serializer import ConfluentSerializer
@@ -173,7 +173,7 @@ def _file_text(file: Any) -> str:
 
 
 def _schema(
-    message_type: type[Message] | None, schema_str: AnySchema, name: str, message_name: str | None = None
+    message_type: type[Any] | None, schema_str: AnySchema, name: str, message_name: str | None = None
 ) -> AnySchema:
     """The schema that a constructor was given; for a class, the class's own schema."""
     if message_type is None:
@@ -262,15 +262,6 @@ class ProtobufDeserializer(ConfluentDeserializer["M | None"], Generic[M]):
     if not TYPE_CHECKING:
         __call__ = ConfluentDeserializer._call  # without a detour by the kernel, which does not read Protobuf
 
-    @overload
-    def __init__(
-        self: ProtobufDeserializer[R], message_type: None = None, *, columns: type[R], **options: Unpack[NamedOptions]
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: ProtobufDeserializer[R], message_type: None = None, *, into: type[R], **options: Unpack[IntoOptions]
-    ) -> None: ...
-    @overload
     def __init__(
         self,
         message_type: type[M] | None = None,
@@ -281,20 +272,7 @@ class ProtobufDeserializer(ConfluentDeserializer["M | None"], Generic[M]):
         *,
         schema_str: AnySchema = None,
         columns: GivenColumns | None = None,
-        into: None = None,
-        **options: Unpack[ColumnOptions],
-    ) -> None: ...
-    def __init__(
-        self,
-        message_type: type[Any] | None = None,
-        conf: Conf = None,
-        schema_registry_client: Any = None,
-        rule_conf: object = None,
-        rule_registry: object = None,
-        *,
-        schema_str: AnySchema = None,
-        columns: GivenColumns | None = None,
-        into: type[Any] | None = None,
+        into: type[M] | None = None,
         case_rule: CaseRule | str | None = None,
         wrap: bool | None = None,
         strict: bool = False,
@@ -318,5 +296,4 @@ class ProtobufDeserializer(ConfluentDeserializer["M | None"], Generic[M]):
         schema = _schema(message_type, schema_str, "message_type")
         self._begin(schema_registry_client, schema, None, conf, shape, policy, {"message_type": message_type})
         options = {} if shape is None else shape.options
-        make: Any = type(self)
-        self._remake = partial(make, message_type, conf, schema_str=schema_str, policy=policy, **options)
+        self._remake = partial(type(self), message_type, conf, schema_str=schema_str, policy=policy, **options)

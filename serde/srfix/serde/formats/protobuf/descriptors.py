@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module, resources
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -126,20 +127,17 @@ class Compiled:
         waiting = [self.file]
         while waiting:
             file = waiting.pop()
-            left = list(file.message_types_by_name.values())
+            left = list(file.message_types_by_name.values())[::-1]
             while left:
                 yield (message := left.pop())
-                left += self._messages(message)
+                left += self._messages(message)[::-1]
             waiting += (new := [part for part in file.dependencies if part.name not in files])
             files |= {part.name: part for part in new}
 
     def _names(self) -> str:
-        names, left = list[str](), self._messages(None)[::-1]
-        while left and len(names) <= _SHOWN_NAMES:
-            message = left.pop()
-            names.append(message.full_name)
-            left += self._messages(message)[::-1]
-        return ", ".join(names[:_SHOWN_NAMES]) + (", …" if len(names) > _SHOWN_NAMES else "")
+        own = (one.full_name for one in self._with_imports() if one.file.name == self.file.name)
+        names = [*islice(own, _SHOWN_NAMES + 1)]
+        return ", ".join(names[:_SHOWN_NAMES]) + (", …" if len(names) > _SHOWN_NAMES else "") or "none"
 
     def indexes(self, message: Descriptor) -> tuple[int, ...]:
         """The message indexes of one of the schema's messages (`ProtobufSchema.toMessageIndexes`)."""

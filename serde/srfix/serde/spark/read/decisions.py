@@ -330,10 +330,10 @@ class ReadDecisions(Decisions[ReadSpec]):
             for planned in self.schemas
         ]
         refusals = [(refusal.schema_id, refusal.reason) for refusal in self.refusals]
-        columns = (print_columns(self.spec.known_columns), self.times)
-        bytes_ = (self.spec.delimiter, self.spec.nullable_representation)
+        spec = self.spec
+        columns = (print_columns(spec.known_columns), self.times, spec.delimiter, spec.nullable_representation)
         how = (self.topic, self.role, self.format, *columns, self.wrapped, self.case_rule, self.strict, self.policy)
-        return digest_of((*how, *bytes_, self.reader, schemas, refusals))
+        return digest_of((*how, self.reader, schemas, refusals))
 
     def __eq__(self, other: object) -> bool:
         return self.digest == other.digest if isinstance(other, ReadDecisions) else NotImplemented
