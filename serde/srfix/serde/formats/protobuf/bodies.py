@@ -20,7 +20,7 @@ from srfix.serde.engine import Decode
 from srfix.serde.errors import DecodeError, PayloadBoundError, SchemaError, SrfixError
 from srfix.serde.formats.json.budget import Budget
 from srfix.serde.formats.protobuf.descriptors import class_of, messages_in
-from srfix.serde.formats.protobuf.indexes import FIRST, read_indexes
+from srfix.serde.formats.protobuf.indexes import read_indexes
 from srfix.serde.interface import Value
 
 if TYPE_CHECKING:
@@ -48,9 +48,8 @@ def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *,
     others: dict[tuple[int, ...], Callable[[bytes], Value]] = {(0,): first}
 
     def decode(payload: bytes, body_offset: int) -> Value:
-        start = body_offset + 1
-        if payload[body_offset:start] == FIRST:
-            return first(payload[start:])
+        if len(payload) > body_offset and not payload[body_offset]:  # the first message (`indexes.FIRST`)
+            return first(payload[body_offset + 1 :])
         try:
             read, start = other(payload, body_offset)
         except DecodeError as error:
