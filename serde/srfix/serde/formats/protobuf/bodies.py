@@ -48,7 +48,7 @@ def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *,
     others: dict[tuple[int, ...], Callable[[bytes], Value]] = {(0,): first}
 
     def decode(payload: bytes, body_offset: int) -> Value:
-        if len(payload) > body_offset and not payload[body_offset]:  # the first message (`indexes.FIRST`)
+        if len(payload) > body_offset and not payload[body_offset]:  # the first message
             return first(payload[body_offset + 1 :])
         try:
             read, start = other(payload, body_offset)

@@ -9,7 +9,6 @@ from typing import Final
 
 from srfix.serde.errors import DecodeError, TruncatedBodyError
 
-FIRST: Final = b"\0"
 _MOST: Final = 32
 """The deepest nesting of messages that protoc accepts."""
 _MOST_BYTES: Final = 5
@@ -37,7 +36,7 @@ def read_indexes(payload: bytes, offset: int) -> tuple[tuple[int, ...], int]:
 
 def written_indexes(indexes: tuple[int, ...]) -> bytes:
     if indexes == (0,):
-        return FIRST
+        return b"\0"
     return b"".join(_zigzag(number) for number in (len(indexes), *indexes))
 
 
