@@ -268,7 +268,8 @@ def deserializer_of(
     """If `format_` is None, each schema decides the format. Formats with schemas need a resolver."""
     if format_ is None or format_ in SCHEMA_FORMATS:
         assert resolver is not None
-        return SchemaDeserializer.of_spec(resolver, spec, SCHEMA_FORMATS if format_ is None else (format_,))
+        kind = ProtobufDeserializer if format_ is Format.PROTOBUF else SchemaDeserializer
+        return kind.of_spec(resolver, spec, SCHEMA_FORMATS if format_ is None else (format_,))
     return _SCHEMALESS[format_].of_spec(spec)
 
 
