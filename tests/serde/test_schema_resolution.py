@@ -292,7 +292,11 @@ def among_others(draw: st.DrawFn, pair: Pair) -> Pair:
 
 @st.composite
 def promoted(draw: st.DrawFn, depth: int = 2) -> Pair:
-    how = draw(st.sampled_from(["plain", "union", "null", "array", "map", "record"] if depth else ["plain", "union"]))
+    shapes = ["plain", "union", "nothing", "null", "array", "map", "record"]
+    how = draw(st.sampled_from(shapes if depth else ["plain", "union"]))
+    if how == "nothing":
+        types = ["null", draw(st.sampled_from(sorted(PROMOTIONS)))]
+        return Pair(writer="null", reader=types, branch=types, values=st.none())
     if how == "plain" or not depth:
         writer = draw(st.sampled_from(sorted(PROMOTIONS)))
         reader = draw(st.sampled_from(PROMOTIONS[writer]))
@@ -303,7 +307,7 @@ def promoted(draw: st.DrawFn, depth: int = 2) -> Pair:
     match how:
         case "union" if not isinstance(pair.writer, list) and not isinstance(pair.reader, list):
             return draw(among_others(pair))
-        case "null" if not isinstance(pair.writer, list):
+        case "null" if not isinstance(pair.writer, list) and pair.writer != "null":
             both = draw(st.booleans())
             types = pair.reader if isinstance(pair.reader, list) else [pair.reader]
             return Pair(
@@ -393,6 +397,48 @@ class TestPromotions:
             column = to_arrow([payload], USERS, read, engine=engine).column("v").to_pylist()
             assert column == [list(value.items()) if isinstance(value, dict) else value]
 
+    @given(
+        types=st.lists(st.sampled_from(["null", *PROMOTIONS]), min_size=3, max_size=5, unique=True),
+        reader=st.lists(st.sampled_from(["null", "double", *PROMOTIONS]), min_size=3, max_size=4, unique=True),
+        outer=st.sampled_from([lambda type_: type_, array, map_of]),
+        data=st.data(),
+    )
+    def test_a_union_of_both_schemas_as_fastavro(
+        self, types: list[str], reader: list[str], outer: Callable[[Any], Any], data: st.DataObject
+    ) -> None:
+        """A value of a branch that the reader lacks makes a bad row."""
+        written = data.draw(st.sampled_from([one for one in types if one != "null" or "null" in reader]))
+        kinds = [written] if written in reader else [one for one in reader if one in PROMOTIONS[written]]
+        # Of null, any type beside it.
+        kinds = ["int"] if written == "null" else kinds
+        datum: Any = None if written == "null" else (written, data.draw(PLAIN[written]))
+        datum = [datum] if outer is array else {"k": datum} if outer is map_of else datum
+        registry = MemoryRegistry()
+        writer = record(v=outer(types))
+        payload = framed(registry, writer, {"v": datum})
+        read = AvroDeserializer(ById(registry), reader_schema=json.dumps(record(v=outer(reader))))
+        batches = [to_arrow([payload], USERS, read, on_error="quarantine", engine=each) for each in (None, ValueWise)]
+        assert batches[0] == batches[1]
+        if not kinds:
+            with pytest.raises(IncompatibleTypeError, match="->v"):
+                read(payload, USERS)
+            assert batches[0].column("_srfix_reason").to_pylist() == ["TYPE_MISMATCH"]
+            return
+        resolved: Any = fastavro.schemaless_reader(
+            BytesIO(payload[5:]), fastavro.parse_schema(writer), record(v=outer(["null", kinds[0]]))
+        )
+
+        def shaped(value: Any) -> Any:
+            return None if value is None else dict.fromkeys(set(reader) - {"null"}) | {kinds[0]: value}
+
+        value = resolved["v"]
+        if outer is array:
+            expected: Any = [shaped(item) for item in value]
+        else:
+            expected = {key: shaped(item) for key, item in value.items()} if outer is map_of else shaped(value)
+        row: Any = read(payload, USERS)
+        assert json.dumps(row["v"], default=repr, sort_keys=True) == json.dumps(expected, default=repr, sort_keys=True)
+
     @pytest.mark.parametrize(
         ("writer", "value", "read"),
         [
@@ -477,11 +523,10 @@ class TestPlans:
     def test_a_union_of_one_of_the_two_schemas_is_explained(
         self, registry: FixtureRegistry, client: RegistryClient
     ) -> None:
-        writer = record(a="int", b=["int", "string"], c="int")
+        writer = record(a="int", b=["int", "string"], c="int", d="null", e=["null", "boolean"])
         registry.seed("users-value", json.dumps(writer))
-        plan = plan_read(
-            client, "users", reader_schema=json.dumps(record(a=["null", "long", "string"], b="long", c="int"))
-        )
+        reader = record(a=["null", "long", "string"], b="long", c="int", d=["null", "int"], e=["null", "int"])
+        plan = plan_read(client, "users", reader_schema=json.dumps(reader))
         jvm_read(plan)
         said = " ".join(plan.explain(extended=True).split())
         assert [planned.problem for planned in plan.schemas] == [None]
@@ -489,8 +534,21 @@ class TestPlans:
             "a->string <- null: the default of the reader's schema",
             "b BIGINT <- b (union of int, string to BIGINT)",
             "b BIGINT <- b->string (makes the row bad: At ->b, a column of the type BIGINT",
+            "d INTEGER <- d (null to INTEGER)",
+            "e INTEGER <- e (makes the row bad: At ->e, a column of the type INTEGER",
         ):
             assert line in said
+
+    def test_a_branch_of_both_schemas_that_the_reader_lacks_is_explained(
+        self, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        registry.seed("users-value", json.dumps(record(a=["int", "boolean"])))
+        plan = plan_read(client, "users", reader_schema=json.dumps(record(a=["long", "string"])))
+        said = " ".join(plan.explain(extended=True).split())
+        assert [planned.problem for planned in plan.schemas] == [None]
+        assert "a->long <- a->long (int to BIGINT)" in said
+        assert "a->string <- null: the default of the reader's schema" in said
+        assert "<- a->boolean (makes the row bad: At ->a, a column of the type STRUCT" in said
 
     @pytest.mark.parametrize(
         ("types", "reader", "column"), [(["int", "float"], "float", "DOUBLE"), (["int", "string"], "long", "BYTES")]
@@ -501,6 +559,27 @@ class TestPlans:
         registry.seed("users-value", json.dumps(record(v=types)))
         plan = plan_read(client, "users", f"`v` {column}", reader_schema=json.dumps(record(v=reader)))
         with pytest.raises(EngineRefusedError, match="its branches are not all read in the same way"):
+            jvm_read(plan)
+
+    @pytest.mark.parametrize("columns", [None, "`bytes` BYTES, `int` INT"])
+    def test_the_jvm_engine_refuses_bare_bytes_also_as_a_type_of_the_readers_union(
+        self, registry: FixtureRegistry, client: RegistryClient, columns: str | None
+    ) -> None:
+        first = registry.seed("users-value", '"bytes"')
+        plan = plan_read(client, "users", columns, reader_schema='["int", "bytes"]')
+        row = {"int": None, "bytes": b"x"}
+        assert decoded(plan, frame_id(first, b"x"))["row"] == (row if columns else {"ROWVAL": row})
+        with pytest.raises(EngineRefusedError, match="bare bytes are written without their length"):
+            jvm_read(plan)
+
+    def test_the_jvm_engine_refuses_a_union_under_a_record_that_java_reads_from_any(
+        self, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        """Seen wrong: a row with the other type was a STRUCT of nulls."""
+        registry.seed("users-value", json.dumps(record(v=[record("A", z="int"), "long"])))
+        reader = record(v=record_of("A", field("y", "int", default=1)))
+        plan = plan_read(client, "users", reader_schema=json.dumps(reader))
+        with pytest.raises(EngineRefusedError, match="Java would read any other record as this one"):
             jvm_read(plan)
 
     def test_a_union_of_records_under_one_of_them_is_no_problem_of_every_row(

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde import RegistryClient, SerdeContext
+from srfix.serde import EngineRefusedError, RegistryClient, SerdeContext
 from srfix.serde.spark import NEWEST, plan_read
 from srfix.serde.wire import frame_id
 from tests.serde.avro_schemas import array, body, entries, field, map_of, record, record_of
@@ -183,6 +183,17 @@ BRANCHES: dict[str, tuple[Any, Any, Callable[[Random], Any]]] = {
         record("I", x="long"),
         lambda _: ("I", {"x": 1}),
     ),
+    "null": ("null", ["null", "int"], lambda _: None),
+    "null_struct": ("null", [record("J", x="int"), "null"], lambda _: None),
+    "null_array": ("null", ["null", array("int")], lambda _: None),
+    "null_among_several": ("null", ["null", "int", "string"], lambda _: None),
+    "null_in_a_map": (map_of("null"), map_of(["null", "int"]), lambda _: {"k": None}),
+    "null_beside_another_type": (["null", "boolean"], ["null", "int"], lambda _: None),
+    "null_beside_another_record": (
+        ["null", record("K", x="int")],
+        ["null", record("L", y="int"), "int"],
+        lambda _: None,
+    ),
 }
 """Which branch it is: the writer's type, the reader's, and what is written."""
 
@@ -256,14 +267,49 @@ def test_a_branch_that_avro_does_not_resolve_makes_a_bad_row(
 ) -> None:
     """Avro's specification: Java reads a record as one with another name, if it has the fields."""
     one, two = record("A", x="int"), record("B", x="int")
-    writer, reader = record(v=["null", "long", "string"], r=[one, two]), record(v="long", r=two)
+    writer = record(v=["null", "long", "string"], r=[one, two], n=["null", "boolean"])
+    reader = record(v="long", r=two, n=["null", "int"])
     first = registry.seed("users-value", json.dumps(writer))
-    written = ((5, "B"), ("x", "B"), (5, "A"), (None, "B"))
-    payloads = [frame_id(first, body(writer, {"v": value, "r": (name, {"x": 1})})) for value, name in written]
+    written = ((5, "B", None), ("x", "B", None), (5, "A", None), (None, "B", None), (5, "B", True))
+    payloads = [
+        frame_id(first, body(writer, {"v": value, "r": (name, {"x": 1}), "n": other})) for value, name, other in written
+    ]
     with RegistryClient(registry.url) as client:
         plan = plan_read(client, "users", reader_schema=json.dumps(reader))
     df = frame(spark, payloads).transform(case.read(plan, on_error="quarantine"))
     rows = df.orderBy("offset").selectExpr("value.v", "value.r.x", "_srfix_reason AS reason").collect()
     reason = "TYPE_MISMATCH" if case.engine == "arrow" else "DECODE_FAILED"
     bad = (None, None, reason)
-    assert [tuple(row) for row in rows] == [(5, 1, None), bad, bad, (None, 1, None)]
+    assert [tuple(row) for row in rows] == [(5, 1, None), bad, bad, (None, 1, None), bad]
+
+
+@pytest.mark.parametrize("case", ENGINES, ids=str)
+def test_a_union_in_both_schemas_is_resolved_as_javas_avro_does(
+    spark: SparkSession, registry: FixtureRegistry, case: EngineCase
+) -> None:
+    """A branch that the reader lacks makes a bad row. The jvm engine says that it cannot read such a union."""
+    types = ["int", "null", "long", "string", "boolean", array("int"), record("A", x="int"), record("C", z="int")]
+    writer = record(n="int", v=types)
+    reader = record(n="int", v=[record("B", x="long"), "string", "null", "double", array("double")])
+    values = [5, None, ("long", 6), "x", True, [1], ("A", {"x": 7}), ("C", {"z": 8})]
+    first = registry.seed("users-value", json.dumps(writer))
+    df = frame(spark, [frame_id(first, body(writer, {"n": 1, "v": value})) for value in values])
+    with RegistryClient(registry.url) as client:
+        plan = plan_read(client, "users", reader_schema=json.dumps(reader))
+    if case.engine == "jvm":
+        with pytest.raises(EngineRefusedError, match="a union of several types is a STRUCT for the deserializer"):
+            df.transform(case.read(plan))
+        return
+    options = {"avroSchema": json.dumps(reader), "mode": "PERMISSIVE"}
+    by_hand = from_avro(F.substring("value", 6, 2**31 - 1), json.dumps(writer), options)
+    by_java = [row["it"] for row in df.orderBy("offset").select(by_hand.alias("it")).collect()]
+    v_type = reader["fields"][1]["type"]
+    expected = [
+        (None if one.v is None else named(one.v.asDict(recursive=True), v_type), one.n is None) for one in by_java
+    ]
+    read = df.transform(case.read(plan, on_error="quarantine")).orderBy("offset")
+    rows = [(row["value"], row["_srfix_reason"]) for row in read.collect()]
+    assert [
+        (value and value.v and value.v.asDict(recursive=True), reason is not None) for value, reason in rows
+    ] == expected
+    assert [reason for _, reason in rows] == [None, None, None, None, "TYPE_MISMATCH", None, None, "TYPE_MISMATCH"]

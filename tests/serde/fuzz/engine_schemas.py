@@ -207,9 +207,17 @@ _PROMOTED: Final[dict[Json, tuple[str, ...]]] = {
 }
 
 
+def _other_union(random: Random, types: list[Json]) -> list[Json]:
+    """Without some of the types that define no name, and with others."""
+    left = [one for one in types if one not in tuple(_PROMOTED) or random.random() < 0.4]
+    # At least one that is not null.
+    new = random.sample(("null", "int", "double", "string", "boolean"), random.randint(2, 3))
+    return [*left, *(one for one in new if one not in left)]
+
+
 def reader_of(random: Random, writer: WriterSchema) -> WriterSchema:
-    """The writer's record as a reader has it: some fields gone, some renamed with an alias, some of a wider type, others with
-    defaults that the writer lacks."""
+    """The writer's record as a reader has it: some fields gone, some renamed with an alias, some of a wider type, some of
+    a union that lacks a type or has a new one, others with defaults that the writer lacks."""
     reader: WriterSchema = json.loads(json.dumps(writer))
     fields = []
     for field in reader["fields"]:
@@ -220,6 +228,10 @@ def reader_of(random: Random, writer: WriterSchema) -> WriterSchema:
                 field = {**field, "type": random.choice(_PROMOTED[field["type"]])}
             case 2 if isinstance(field["type"], str):
                 continue  # it defines no name that others use
+            case 3 | 5 | 6 | 7 if isinstance(field["type"], list):
+                field = {**field, "type": _other_union(random, field["type"])}
+            case 4 if field["type"] == "null" or field["type"] in tuple(_PROMOTED):
+                field = {**field, "type": _other_union(random, [field["type"]])}
         fields.append(field)
     for number, (type_, default) in enumerate(random.sample(_DEFAULTS, random.randint(0, 4))):
         place = random.randint(0, len(fields))

@@ -10,7 +10,8 @@ from srfix.serde.columns.types import Column, Columns, ColumnType, Decimal, Scal
 from srfix.serde.connect.columns import NO_PRECISION, connect_schema_of
 from srfix.serde.connect.schema import DECIMAL_NAME, DECIMAL_PRECISION, DECIMAL_SCALE, ConnectSchema, ConnectType
 from srfix.serde.connect.time_units import TimeUnit, time_unit
-from srfix.serde.projection.tree import WriterField
+from srfix.serde.errors import IncompatibleTypeError
+from srfix.serde.projection.tree import Refused, WriterField
 
 _LOGICAL: Final = "org.apache.kafka.connect.data."
 
@@ -70,6 +71,9 @@ class ConnectWriterType:
     @property
     def choices(self) -> tuple[WriterField[Any], ...]:
         return ()
+
+    def refused(self, error: IncompatibleTypeError) -> Refused:
+        return Refused(error)
 
     def by_name(self, columns: Columns) -> Mapping[str, Column]:
         return {column.name: column for column in columns}

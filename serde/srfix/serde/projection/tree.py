@@ -65,6 +65,9 @@ class WriterType(Protocol):
     def choices(self) -> Sequence[WriterField[Self]]:
         """The branches of a union that a reader's schema reads as one type; none of anything else."""
 
+    def refused(self, error: IncompatibleTypeError) -> Refused:
+        """The refusal of the type, with the parts that are read nevertheless."""
+
     def under(self, column: ColumnType) -> Self:
         """The type as a column of this type takes it."""
 
@@ -100,6 +103,8 @@ class WriterField(Generic[W]):
     type: W
     default: object = None
     """Its own default in JSON; always set for a reader's field that the writer lacks."""
+    is_unresolved: bool = False
+    """True for a branch of a union for which a reader's schema has no type: a row that holds it is bad."""
 
 
 _SHOWN: Final = 20
@@ -206,9 +211,13 @@ class Projected(Generic[W]):
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The type cannot feed the column: a row that reaches this is bad, null or not."""
+    """The type cannot feed the column: a row that reaches this is bad, null or not (unless `reads_null`)."""
 
     error: IncompatibleTypeError
+    reads_null: bool = False
+    """True if null is read, because a reader's schema has it."""
+    has_values: bool = True
+    """False if the writer's only type is null."""
 
     def refuse(self, _: object = None) -> NoReturn:
         """Raises a new error each time, because an exception that is raised twice collects tracebacks."""
@@ -256,6 +265,8 @@ class Fields(Generic[W]):
     targets: tuple[Target[W], ...]
     """Which field feeds which column, in the order in which columns are filled."""
     absent: tuple[Absent[W], ...]
+    unresolved: Mapping[int, Refused] = field(default_factory=dict)
+    """The numbers of the branches that feed nothing and make the row bad (`WriterField.is_unresolved`)."""
     is_choice: bool = False
     """True for the branches of a union that feed one column, which is the value (`WriterType.choices`)."""
 

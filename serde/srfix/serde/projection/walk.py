@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
 from srfix.serde.casing import placements
@@ -63,10 +64,10 @@ class _Walk:
             return self._choice(choices, column, path, declared)
         connect = writer.connect
         if connect is None:
-            return tree.Refused(incompatible(writer.word, column, path))
+            return writer.refused(incompatible(writer.word, column, path))
         refused = refusal_in_unit(connect, unit, declared, path)
         if refused is not None:
-            return tree.Refused(refused)
+            return writer.refused(refused)
         match column, declared:
             case Struct(fields), Struct(declared_fields):
                 return self._fields(writer, fields, path, declared_fields)
@@ -96,7 +97,13 @@ class _Walk:
     def _fields(self, writer: W, columns: Columns, path: str, declared: Columns) -> tree.Fields[W]:
         types = {column.name: column.type for column in declared}
         fields = writer.fields(path)
-        placed = self._placed(writer, columns, fields, writer.holder, path)
+        unresolved = {
+            field.number: tree.Refused(incompatible(field.type.word, Struct(columns), path))
+            for field in fields
+            if field.is_unresolved
+        }
+        resolved = [field for field in fields if not field.is_unresolved]
+        placed = self._placed(writer, columns, resolved, writer.holder, path)
         targets = tuple(
             self.target(field, column, path, types[column.name], counts=counts) for field, column, counts in placed
         )
@@ -105,7 +112,7 @@ class _Walk:
         left = [column for column in columns if column.name not in filled]
         self.absent += [f"{path}->{one.name}".removeprefix("->") for one in left if one.name not in defaults]
         absent = tuple(tree.Absent(column=column, default=defaults.get(column.name)) for column in left)
-        return tree.Fields(columns=columns, fields=fields, targets=targets, absent=absent)
+        return tree.Fields(columns=columns, fields=fields, targets=targets, absent=absent, unresolved=unresolved)
 
     def _choice(
         self, choices: Sequence[tree.WriterField[W]], column: ColumnType, path: str, declared: ColumnType
@@ -143,8 +150,10 @@ class _Walk:
     ) -> list[tuple[tree.WriterField[W], Column, bool]]:
         """Which field feeds which column, in the order of filling, and whether it is the column's last one."""
         by_name = writer.by_name(columns)
-        by_field = {field.name: field for field in fields}
+        by_field: defaultdict[str, list[tree.WriterField[W]]] = defaultdict(list)
+        for field in fields:
+            by_field[field.name].append(field)
         where = f"{holder} at {path}" if path else holder
         placed = placements(tuple(by_name), tuple(by_field), self._spec.case_rule, where=where)
         last = {name: field for field, name in placed}
-        return [(by_field[field], by_name[name], last[name] == field) for field, name in placed]
+        return [(one, by_name[name], last[name] == field) for field, name in placed for one in by_field[field]]

@@ -87,7 +87,9 @@ class AvroNode:
     """The properties that are not Avro's own: connect.*, logicalType, scale, precision, an enum's default."""
     read_as: AvroNode | None = None
     """For a resolved type: the reader's type, if Avro promotes the writer's type to it and Connect does not, or reads a
-    union of several types as it."""
+    union of several types as it. Null if the reader's union has no type for the values: a row that holds one is bad."""
+    reads_null: bool = False
+    """For a resolved type with null: whether the reader's type also has null."""
     is_map_entry: bool = False
     """Connect's record for an entry of a map whose keys are not plain strings (`AvroData`)."""
 
@@ -95,6 +97,12 @@ class AvroNode:
     def connect_logical(self) -> str | None:
         """The logical type, if Connect's AvroData knows it on this type."""
         return self.logical if (self.kind, self.logical) in CONNECT_LOGICAL else None
+
+    @property
+    def is_bare_bytes(self) -> bool:
+        """For the root of a body: whether the body is bytes without their length, also as the reader's union."""
+        is_member = self.kind == "record" and not self.name and self.fields[0].node.kind == "bytes"
+        return self.kind == "bytes" or is_member
 
     @property
     def parts(self) -> tuple[AvroNode, ...]:

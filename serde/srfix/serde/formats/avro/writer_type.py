@@ -10,11 +10,11 @@ from srfix.serde.columns.types import Column, Columns, ColumnType, Decimal, Scal
 from srfix.serde.connect.columns import NO_PRECISION
 from srfix.serde.connect.schema import NARROW, ConnectType, connect_type_of
 from srfix.serde.connect.time_units import TimeUnit, time_unit
-from srfix.serde.errors import SchemaError
+from srfix.serde.errors import IncompatibleTypeError, SchemaError
 from srfix.serde.formats.avro.connect import map_entry_types, to_connect, union_field_name
 from srfix.serde.formats.avro.internal_schema import avro_fields
 from srfix.serde.formats.avro.schema import AvroField, AvroNode, describe, nullable_branch
-from srfix.serde.projection.tree import WriterField
+from srfix.serde.projection.tree import Refused, WriterField
 
 AVRO_TYPES: Final = {
     ScalarType.BOOLEAN: ("boolean", None),
@@ -91,31 +91,33 @@ class AvroType:
         if not self.is_union:
             return _record_fields(self.value.fields)
         branches = self.branches()
-        names = [branch.name for branch in branches]
-        if len(set(names)) < len(names):
+        resolved = [branch for branch in branches if not branch.is_unresolved]
+        # Two branches that a reader's schema reads as one type have its full name, or none.
+        apart = {(branch.name, branch.type.value.name) for branch in resolved}
+        if len({name for name, _ in apart}) < len(apart):
             raise SchemaError(
                 f"Two branches of the {describe(self.value)}, at {path or 'the root'}, have the same name for Connect: "
-                f"{', '.join(names)}. No column can tell them apart."
+                f"{', '.join(branch.name for branch in resolved)}. No column can tell them apart."
             )
         return branches
 
     def branches(self) -> tuple[WriterField[AvroType], ...]:
-        """The branches of a union without null, by Connect's names; two may have the same name."""
-        values = [(number, branch) for number, branch in enumerate(self.value.branches) if branch.kind != "null"]
-        named = [(number, branch, union_field_name(branch)) for number, branch in values]
-        return tuple(
-            WriterField(number=number, name=name, written=name, type=AvroType(branch)) for number, branch, name in named
-        )
+        """The branches of a union without null, by Connect's names; two may have the same name. A branch that no column
+        has as a member gets its word as its name."""
+        return tuple(self._branch(*one) for one in enumerate(self.value.branches) if one[1].kind != "null")
+
+    def _branch(self, number: int, branch: AvroNode) -> WriterField[AvroType]:
+        is_lacking = branch.read_as is not None and branch.read_as.kind == "null"
+        name = union_field_name(branch) if self.value.read_as is None and not is_lacking else describe(branch)
+        return WriterField(number=number, name=name, written=name, type=AvroType(branch), is_unresolved=is_lacking)
 
     @property
     def choices(self) -> tuple[WriterField[AvroType], ...]:
-        if not self.is_union or self.value.read_as is None:
-            return ()
-        return tuple(
-            WriterField(number=number, name=describe(branch), written=describe(branch), type=AvroType(branch))
-            for number, branch in enumerate(self.value.branches)
-            if branch.kind != "null"
-        )
+        return self.branches() if self.is_union and self.value.read_as is not None else ()
+
+    def refused(self, error: IncompatibleTypeError) -> Refused:
+        has_values = any(branch.kind != "null" for branch in self.node.branches)
+        return Refused(error, reads_null=self.node.reads_null, has_values=has_values or not self.is_nullable)
 
     def items(self) -> AvroType:
         assert self.value.items is not None

@@ -74,7 +74,8 @@ def _feeds(projection: Projection[W]) -> Feeds:
         if projection.unfed is not None and is_certain:
             walk.problem = projection.unfed.error()
     elif isinstance(root.how, Refused):
-        walk.problem = error = root.how.error
+        error = root.how.error
+        walk.problem = None if root.how.reads_null else error
         walk.feeds += [Feed(column=one.name, field=None, refusal=error.message) for one in projection.columns]
     return Feeds(feeds=tuple(walk.feeds), unused=tuple(walk.unused), problem=walk.problem)
 
@@ -91,7 +92,8 @@ class _Walk:
         """`is_certain`: every row reaches the field's path. Its value replaces those of the fields `over`."""
         how, is_value = value.how, is_certain and not value.writer.is_nullable
         if isinstance(how, Refused):
-            self._feed(value, field, over, how.error, is_certain=is_certain)
+            error = how.error if how.has_values else None
+            self._feed(value, field, over, error, is_certain=is_certain and not how.reads_null)
             return
         self._feed(value, field, over, how.refusal if isinstance(how, Scalar) else None, is_certain=is_value)
         match how:
@@ -114,7 +116,12 @@ class _Walk:
     def fields(self, of: Fields[W], column: str, field: str, *, is_certain: bool) -> None:
         """`column` is the path of the STRUCT; empty for a row's columns."""
         fed = of.by_field()
-        self.unused += [_joined(field, one.written) for one in of.fields if not fed[one.number]]
+        for part in of.fields:
+            if part.number in of.unresolved:
+                refusal = of.unresolved[part.number].error.message
+                self.feeds.append(Feed(column=column, field=_joined(field, part.written), refusal=refusal))
+            elif not fed[part.number]:
+                self.unused.append(_joined(field, part.written))
         absent = {one.column.name: one for one in of.absent}
         in_order = sorted(of.targets, key=lambda target: target.field.number)
         for one in of.columns:

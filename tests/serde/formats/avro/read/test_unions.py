@@ -7,14 +7,16 @@ that was chosen is not null.
 | any | has its kind | that, also behind one to which it can be promoted |
 | a record, enum or fixed type | has its full name | that |
 | the same | has its name, or an alias that is its name | that |
-| a record | has none of its name | the first record that has its fields |
+| a record | has none of its name (also beside null alone) | the first record that has its fields |
 | int, long, float, string or bytes | has not its kind | the first to which it can be promoted |
-| any | has nothing of this | none: the row is bad |
+| any | has nothing of this | none: the row is bad (TYPE_MISMATCH) |
+| null, also beside another type | has null | that |
 
 | the writer's union | the reader's type | a value of the branch |
 |---|---|---|
 | several types | is a branch's own, or one to which it can be promoted | is read as the reader's type |
 | the same | is neither | makes a bad row (TYPE_MISMATCH) |
+| the same | is a union of several types | is read by the first table |
 """
 
 from __future__ import annotations
@@ -44,6 +46,8 @@ from tests.serde.fuzz.engines import python_engine
 
 USERS = SerdeContext("users")
 LONG_OR_TEXT = ["null", "long", "string"]
+MANY = ["null", "int", "long", "string", "boolean"]
+TEXT_OR_NUMBER = ["string", "null", "double"]
 A, B = record("ns.A", x="int"), record("B", x="int", y="string")
 FAR = record("far.A", x="long")
 OLD = record_of("New", field("x", "long"), field("z", "int", default=7), aliases=["ns.A"])
@@ -95,7 +99,26 @@ READER_UNIONS = {
         ["null", "double", OLD],
         {"double": None, "New": {"x": 1, "z": 7}},
     ),
+    "its_fields_beside_null": (["null", A], {"x": 1}, ["null", LIKE], {"x": 1, "z": 7}),
+    "two_records_are_read_as_one": ([A, B, "int"], ("B", {"x": 1, "y": "z"}), ["int", A], {"int": None, "A": {"x": 1}}),
+    "beside_a_branch_that_the_reader_lacks": (MANY, "x", TEXT_OR_NUMBER, {"string": "x", "double": None}),
+    "two_are_promoted_to_one": (MANY, ("long", 5), TEXT_OR_NUMBER, {"string": None, "double": 5.0}),
+    "null_of_both": (MANY, None, TEXT_OR_NUMBER, None),
+    "null_beside_what_the_reader_lacks": (["null", "boolean"], None, LONG_OR_TEXT, None),
+    "null_beside_a_record_that_the_reader_lacks": (["null", B], None, ["null", FAR, LIKE], None),
+    "null_beside_another_type": (["null", "boolean"], None, ["int", "null"], None),
+    "items_of_both": (array(MANY), ["x", None], array(TEXT_OR_NUMBER), [{"string": "x", "double": None}, None]),
 }
+NULLS = {
+    "number": ("null", None, ["null", "int"], None),
+    "null_last": ("null", None, ["string", "null"], None),
+    "record": ("null", None, ["null", A], None),
+    "several": ("null", None, LONG_OR_TEXT, None),
+    "array": ("null", None, ["null", array("int")], None),
+    "values": (map_of("null"), {"k": None}, map_of(["null", "int"]), {"k": None}),
+    "field": (record("A", x="null"), {"x": None}, record("A", x=["null", "int"]), {"x": None}),
+}
+"""Every value is null. (Not of the kernel alone: it leaves items without bytes to Python.)"""
 WRITER_UNIONS = {
     "own_kind": (LONG_OR_TEXT, 5, "long", 5),
     "null": (LONG_OR_TEXT, None, "long", None),
@@ -113,6 +136,20 @@ REFUSED = {
     "another_record": (["null", A, B], ("B", {"x": 1, "y": "z"}), OLD),
     "one_of_the_items": (array(["int", "string"]), [1, "x"], array("long")),
     "no_branch_of_the_reader": ("boolean", True, LONG_OR_TEXT),
+    "a_branch_of_both": (MANY, True, TEXT_OR_NUMBER),
+    "one_of_the_items_of_both": (array(MANY), ["x", True], array(TEXT_OR_NUMBER)),
+    "one_of_the_values_of_both": (map_of(MANY), {"k": True}, map_of(TEXT_OR_NUMBER)),
+    "no_branch_of_either": (["int", "boolean"], 5, ["string", array("int")]),
+    "a_record_of_both": (["null", B, "int"], ("B", {"x": 1, "y": "z"}), ["null", UNLIKE, "int"]),
+    "a_record_that_a_union_lacks": (B, {"x": 1, "y": "z"}, ["null", UNLIKE, "int"]),
+    "a_nullable_record_that_a_union_lacks": (["null", B], {"x": 1, "y": "z"}, ["null", UNLIKE, "int"]),
+    "a_record_that_null_stands_beside": (["null", B], {"x": 1, "y": "z"}, ["null", UNLIKE]),
+    "a_record_that_became_another_nullable_one": (B, {"x": 1, "y": "z"}, ["null", UNLIKE]),
+    "an_enum_that_a_union_lacks": (["int", enum("P", name="Other")], ("Other", "P"), ["int", enum("P")]),
+    "a_union_under_a_record": (["null", "int", "string"], 5, ["null", A]),
+    "a_union_under_another_record": (["null", "int", B], ("B", {"x": 1, "y": "z"}), UNLIKE),
+    "beside_null": (["null", "boolean"], True, ["null", "int"]),
+    "null": ("null", None, "int"),
 }
 
 
@@ -153,6 +190,11 @@ class TestRows:
     ) -> None:
         self._check(engine, writer, value, reader, row)
 
+    @ENGINES
+    @pytest.mark.parametrize(("writer", "value", "reader", "row"), NULLS.values(), ids=NULLS)
+    def test_null_is_the_readers_null(self, engine: Any, writer: Any, value: object, reader: Any, row: object) -> None:
+        self._check(engine, writer, value, reader, row)
+
     def _check(self, engine: Any, writer: Any, value: object, reader: Any, row: object) -> None:
         with engine():
             read, payload = reading(writer, value, reader)
@@ -173,8 +215,9 @@ class TestRows:
         assert batch.column("_srfix_reason").to_pylist() == ["TYPE_MISMATCH"]
 
 
-def test_members_that_the_writer_lacks_are_fed() -> None:
-    read, payload = reading("long", 5, LONG_OR_TEXT, strict=True)
+@pytest.mark.parametrize("writer", ["long", ["int", "boolean"]])
+def test_members_that_the_writer_lacks_are_fed(writer: Any) -> None:
+    read, payload = reading(writer, 5, LONG_OR_TEXT, strict=True)
     assert read(payload, USERS) == {"v": {"long": 5, "string": None}}
 
 
@@ -200,9 +243,23 @@ class TestRoots:
         with pytest.raises(IncompatibleTypeError, match="the writer's type record B"):
             self._read([A, B], ("B", {"x": 1, "y": ""}), self.UNION[0])
 
+    def test_bare_bytes_among_the_unions_types(self) -> None:
+        """They stand in the body without their length, as Java's serializer writes them."""
+        assert self._read("bytes", b"x", ["int", "bytes"]) == {"int": None, "bytes": b"x"}
+        with pytest.raises(IncompatibleTypeError, match="cannot read the writer's type bytes"):
+            self._read("bytes", b"x", ["int", "boolean"])
+
+    def test_a_branch_that_the_readers_union_lacks(self) -> None:
+        assert self._read([A, "int"], 5, ["int", B]) == {"int": 5, "B": None}
+        for writer in ([A, "int"], A):
+            with pytest.raises(IncompatibleTypeError, match=r"At the root, .* the writer's type record ns.A"):
+                self._read(writer, {"x": 1}, ["int", B])
+
     def _read(self, writer: Any, value: object, reader: Any, **options: Any) -> object:
         registry = MemoryRegistry()
         payload = framed(registry, writer, value)
+        if writer == "bytes":
+            payload = payload[:5] + payload[6:]
         return AvroDeserializer(ById(registry), reader_schema=json.dumps(reader), **options)(payload, USERS)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 from functools import cache, lru_cache, partial
+from typing import cast
 
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.columns.half import require_string_keys
@@ -52,8 +53,9 @@ def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...]
         plan = FastavroPlan(for_columns=True, as_on_the_wire=as_on_the_wire)
         step = plan.rows(projected)
         finish = _row_of(step) if spec.wrapped else _bare(step, name)
-        if root.kind == "bytes":
-            return _raw_bytes(finish)
+        if root.is_bare_bytes:
+            fields = cast("list[dict[str, str]]", step.schema.get("fields"))
+            return _raw_bytes(finish, as_field=None if root.kind == "bytes" else fields[0]["name"])
         decode = plan.decoder(root, step, finish, explain=explain)
         return decode if as_on_the_wire else native_decoder(lambda to: to.rows(projected), plan.costs, decode)
 
@@ -67,7 +69,7 @@ def _names(spec: ReadSpec) -> tuple[str, ...] | None:
 def left_to_python(projected: Projection[AvroType]) -> str | None:
     """Why Python makes a schema's rows for Arrow; None if the kernel does, whether or not one is installed."""
     root = projected.root.writer.node
-    if root.kind == "bytes":
+    if root.is_bare_bytes:
         return "the body is bare bytes"
     plan = FastavroPlan(for_columns=True)
     step = plan.rows(projected)
@@ -110,7 +112,7 @@ def values_decoder(schema_text: str, spec: ReadSpec, references: tuple[str, ...]
     """Like `decoder`, for typed arrays, which check an INTEGER's bits; None if the root cannot feed the columns."""
     root = resolved_root(schema_text, references, spec.reader_schema, spec.case_rule, _names(spec))
     require_string_keys(spec.known_columns, "Avro")
-    if root.kind != "record":
+    if root.kind != "record" or root.is_bare_bytes:
         return None
     plan = FastavroPlan(for_columns=True, as_values=True)
     step = plan.rows(projection(schema_text, spec, references))
@@ -131,9 +133,12 @@ def _bare(step: ReadStep, name: str) -> Finish:
     return wrap
 
 
-def _raw_bytes(finish: Finish | None) -> Decode:
+def _raw_bytes(finish: Finish | None, as_field: str | None = None) -> Decode:
+    """`as_field`: the name in the record of one field, if the bytes are a type of the reader's union."""
+
     def decode(payload: bytes, body_offset: int) -> Value:
-        value = payload[body_offset:]
+        raw = payload[body_offset:]
+        value: Value = raw if as_field is None else {as_field: raw}
         return value if finish is None else finish(value)
 
     return decode

@@ -181,7 +181,7 @@ class Description:
         made = self._beside_null(value)
         if writer.value is writer.node:
             return made
-        if self._reads[made]["kind"] == "refused":
+        if isinstance(value.how, Refused) and not value.how.reads_null:
             return made
         null = self._add(kind="null") if writer.is_nullable else made
         branches = [made if part is writer.value else null for part in writer.node.branches]
@@ -191,7 +191,7 @@ class Description:
         node = value.writer.value
         match value.how:
             case Refused():
-                return self._add(kind="refused")
+                return self._add(kind="null" if node.kind == "null" and value.how.reads_null else "refused")
             case Scalar():
                 return self._add(**self._scalar(node, value.how))
             case Items(items):
@@ -246,6 +246,8 @@ class Description:
         for field in of.fields:
             feeds = [self._feed(target, numbers) for target in fed[field.number]]
             refuses = refuses or any(self._reads[feed["read"]]["kind"] == "refused" for feed in feeds)
+            if field.number in of.unresolved:
+                feeds = [{"read": self._add(kind="refused"), "column": 0}]
             branches[field.number] = {"wire": self._wire(field.type.node), "feeds": feeds}
         if refuses:  # if one branch's type is refused by its column, no other branch is read either
             refused = {"read": self._add(kind="refused"), "column": None}

@@ -143,6 +143,8 @@ class FastavroPlan:
 
     def _beside_null(self, value: Projected[AvroType], *, is_shared: bool) -> ReadStep:
         match value.how:
+            case Refused(reads_null=True):
+                return ReadStep(schema=self.verbatim(value.writer.value), finish=unless_none(value.how.refuse))
             case Refused():
                 return ReadStep(schema=self.verbatim(value.writer.value), finish=value.how.refuse, is_refusal=True)
             case Scalar():
@@ -264,6 +266,8 @@ class FastavroPlan:
                 part = step.schema
                 if step.is_refusal and not of.is_choice:
                     refusals += [finish for _, finish in made[name] if finish is not None]
+            elif branch.number in of.unresolved:
+                made[name] = (((), of.unresolved[branch.number].refuse),)
             # The bytes are those of the branch, and the value comes with the branch's name.
             fields = [{"name": name, "type": shortest(part)}]
             schema[branch.number] = {"type": "record", "name": name, "fields": fields}

@@ -20,8 +20,11 @@ that has its fields), otherwise the first branch to which the type can be promot
 A union of several types is a STRUCT. If only one of the two schemas has such a union, the writer's type becomes this:
 
 - One type under several types: a record of one field, which is named like the branch. It has the same bytes.
-- Several types under one type: a union whose values are read as the reader's type (`AvroNode.read_as`). If Avro does not
-  resolve a branch, no column reads it, and a row with such a value is bad.
+- Several types under one type: a union whose values are read as the reader's type (`AvroNode.read_as`).
+
+If Avro does not resolve a branch of such a union, or a record under a reader's union (null and one type count here),
+no column reads it, and a row with such a value is bad. If both schemas have null, null is read, whatever stands beside
+it (`AvroNode.reads_null`).
 """
 
 from __future__ import annotations
@@ -75,8 +78,7 @@ def resolved_root(
         and not have_in_common(columns, map(union_field_name, _values(reader_root)))
     )
     try:
-        # Bare bytes are written without their length.
-        return _Resolution().node(root, reader_root, is_member=is_row_of_one or root.kind == "bytes")
+        return _Resolution().node(root, reader_root, is_member=is_row_of_one)
     except RecursionError:
         raise SchemaError("The types of writer and reader nest too deep to be resolved.") from None
 
@@ -93,7 +95,7 @@ class _Resolution:
         if resolution is not None:
             return resolution
         _check_pairs(self._done)
-        made = self._done[key] = replace(writer)
+        made = self._done[key] = replace(writer, reads_null=_has_null(writer) and _has_null(reader))
         if writer.kind == "union":
             self._union(made, writer, reader, is_member=is_member)
             return made
@@ -104,6 +106,9 @@ class _Resolution:
             self._done[key] = _as_member(made, branch, reader)
         if promoted is not None and (is_member or (writer.kind, promoted.kind) not in _WIDER):
             made.read_as = promoted
+        # If only null stands beside the reader's type, Connect may read another type as it, but no other record.
+        if branch is None and (_has_several(reader) or (writer.kind == "record" and reader.kind == "union")):
+            made.read_as = None if writer.kind == "null" else _NULL
         if counterpart is None:
             return self._done[key]
         if writer.kind == "record":
@@ -120,20 +125,21 @@ class _Resolution:
 
     def _union(self, made: AvroNode, writer: AvroNode, reader: AvroNode, *, is_member: bool) -> None:
         has_several, only = _has_several(writer), nullable_branch(reader)
-        if not has_several or only is None or not any(self._resolves(branch, only[0]) for branch in _values(writer)):
+        if not has_several or only is None:
             is_member = is_member or has_several
             made.branches = tuple(self.node(branch, reader, is_member=is_member) for branch in writer.branches)
+            made.defaults = _null_members(reader) if has_several else ()
             for branch, member in zip(writer.branches if has_several else (), made.branches, strict=False):
-                # The member of the STRUCT has the reader's name, unless another branch has it.
+                # The member of the STRUCT has the reader's name. Avro may read several records as one.
                 counterpart = self._branch_for(branch, reader) if branch.name else None
-                if counterpart is not None and _short(counterpart) not in map(_short, writer.branches):
+                if counterpart is not None:
                     member.name = counterpart.name
             return
         made.read_as = only[0]
         made.branches = tuple(
-            self.node(branch, only[0])
-            if branch.kind == "null" or self._resolves(branch, only[0])
-            else replace(branch, read_as=_NULL)  # no column reads it
+            self.node(branch, reader)
+            if branch.kind == "null" or self._resolves(branch, reader)
+            else replace(branch, read_as=_NULL)
             for branch in writer.branches
         )
 
@@ -167,7 +173,7 @@ class _Resolution:
             return of_kind[0] if of_kind else None
         alike = [branch for branch in of_kind if _are_one(writer, branch)]
         alike = [branch for branch in alike if branch.name == writer.name] or alike
-        if not alike and writer.kind == "record" and _has_several(reader):
+        if not alike and writer.kind == "record" and reader.kind == "union":
             alike = [branch for branch in of_kind if self._has_fields(writer, branch)]
         return alike[0] if alike else None
 
@@ -197,13 +203,18 @@ def _check_pairs(pairs: Sized) -> None:
 
 def _as_member(node: AvroNode, branch: AvroNode, reader: AvroNode) -> AvroNode:
     """The STRUCT of a reader's union, in which a type is this branch, with the same bytes; other members are null."""
-    others = []
+    field = AvroField(name=union_field_name(branch), node=node, default=MISSING)
+    return AvroNode(kind="record", fields=(field,), defaults=_null_members(reader))
+
+
+def _null_members(reader: AvroNode) -> tuple[AvroField, ...]:
+    """The fields of a union's STRUCT, for those that the writer lacks."""
+    members = []
     for other in _values(reader):
         props = {name: value for name, value in other.props.items() if name != "connect.default"}
         nullable = AvroNode(kind="union", branches=(_NULL, replace(other, props=props)))
-        others.append(AvroField(name=union_field_name(other), node=nullable, default=None))
-    field = AvroField(name=union_field_name(branch), node=node, default=MISSING)
-    return AvroNode(kind="record", fields=(field,), defaults=tuple(part for part in others if part.name != field.name))
+        members.append(AvroField(name=union_field_name(other), node=nullable, default=None))
+    return tuple(members)
 
 
 def _promoted(writer: AvroNode, reader: AvroNode) -> AvroNode | None:
@@ -218,6 +229,10 @@ def _branches(node: AvroNode) -> Sequence[AvroNode]:
 
 def _values(node: AvroNode) -> Sequence[AvroNode]:
     return [branch for branch in _branches(node) if branch.kind != "null"]
+
+
+def _has_null(node: AvroNode) -> bool:
+    return len(_values(node)) < len(_branches(node))
 
 
 def _has_several(node: AvroNode) -> bool:

@@ -65,6 +65,8 @@ def schemas(projection: Projection[AvroType]) -> Schemas:
         raise Unrepresentable(
             "it has an array whose items take no bytes, so a few bytes would make Spark build millions of items"
         )
+    if root.writer.node.is_bare_bytes:
+        raise Unrepresentable("bare bytes are written without their length, but Spark expects it")
     made, names = _Schemas(), [column.name for column in projection.columns]
     # Not the columns' own names if Avro does not allow one, two differ only in case (for Spark they are equal), or one
     # is srfix's.
@@ -82,8 +84,6 @@ class _Schemas:
         self._names = 0
 
     def bare(self, root: Projected[AvroType], column: str, *, own: bool) -> Schemas:
-        if root.writer.node.kind == "bytes":
-            raise Unrepresentable("bare bytes are written without their length, but Spark expects it")
         part = self._column(root, level=0)
         name, field = self._name(), column if own else "f0"
         return Schemas(
@@ -163,6 +163,9 @@ class _Schemas:
 
     def _column(self, value: Projected[AvroType], *, level: int) -> Schemas:
         writer = value.writer
+        if isinstance(value.how, Refused) and value.how.reads_null:
+            types = [self._refused(one, level) if one.kind != "null" else "null" for one in _branches(writer.node)]
+            return replace(_VOID, writer=types or "null")
         if writer.value is writer.node:
             if isinstance(value.how, Fields) and value.how.is_choice:
                 return self._choice(value, value.how, level=level + 1)
@@ -184,16 +187,22 @@ class _Schemas:
         read: list[Schemas] = []
         for number, (target,) in of.by_field().items():
             if isinstance(target.value.how, Refused):
-                # For Java a record's name does not count. This record has the same bytes, but none of the reader's fields.
-                writer[number] = record(self._name(), [("refused", self._verbatim(target.field.type.node, level))])
+                writer[number] = self._refused(target.field.type.node, level)
             else:
                 read.append(self._value(target.value, level=level))
                 writer[number] = read[-1].writer
         if not read or any((one.reader, one.fix) != (read[0].reader, read[0].fix) for one in read):
             _refuse(value, "its branches are not all read in the same way")
         first = read[0]
+        fields = first.reader.get("fields") if isinstance(first.reader, dict) else None
+        if fields and len(read) < len(of.targets) and all("default" in field for field in fields):
+            _refuse(value, "Java would read any other record as this one, because no field of the writer feeds it")
         reader = ["null", first.reader] if value.writer.is_nullable else first.reader
         return replace(first, writer=writer, reader=reader, is_exact=all(one.is_exact for one in read))
+
+    def _refused(self, node: AvroNode, level: int) -> Json:
+        """For Java a record's name does not count. This record has the same bytes, but none of the reader's fields."""
+        return record(self._name(), [("refused", self._verbatim(node, level + 1))])
 
     def _value(self, value: Projected[AvroType], *, level: int) -> Schemas:
         node = value.writer.value
