@@ -489,6 +489,25 @@ class TestPromotions:
         assert (row["reason"], row["row"]) == (None, {"n": 5.0, "s": b"x"})
         jvm_read(plan_read(client, "users", NEWEST))
 
+    @pytest.mark.parametrize(
+        ("older", "value", "newer", "read"),
+        [
+            ("int", 5, "double", 5.0),
+            ("string", "x", ["null", "bytes"], b"x"),
+            (record("A", x="int"), {"x": 1}, [record("A", x="long"), "string"], {"A": {"x": 1}, "string": None}),
+            ([record("A", x="int"), "int"], 5, ["double", record("A", x="int")], {"double": 5.0, "A": None}),
+        ],
+    )
+    def test_so_does_one_of_a_newest_schema_that_is_no_record(
+        self, registry: FixtureRegistry, client: RegistryClient, older: Any, value: object, newer: Any, read: object
+    ) -> None:
+        """Seen wrong: a record was a STRUCT of nulls under a union that has it."""
+        registry.configure("users-value", {"compatibility": "NONE"})
+        first = registry.seed("users-value", json.dumps(older))
+        registry.seed("users-value", json.dumps(newer))
+        row = decoded(plan_read(client, "users", NEWEST), frame_id(first, body(older, value)))
+        assert (row["reason"], row["row"]) == (None, {"ROWVAL": read})
+
 
 def decoded(plan: ReadPlan, payload: bytes) -> Any:
     return PlanDecoder(pickle.loads(pickle.dumps(plan)))(pa.array([payload])).to_pylist()[0]

@@ -313,3 +313,17 @@ def test_a_union_in_both_schemas_is_resolved_as_javas_avro_does(
         (value and value.v and value.v.asDict(recursive=True), reason is not None) for value, reason in rows
     ] == expected
     assert [reason for _, reason in rows] == [None, None, None, None, "TYPE_MISMATCH", None, None, "TYPE_MISMATCH"]
+
+
+@pytest.mark.parametrize("case", ENGINES, ids=str)
+def test_so_is_a_bare_value_under_the_newest_schema(
+    spark: SparkSession, registry: FixtureRegistry, case: EngineCase
+) -> None:
+    registry.configure("users-value", {"compatibility": "NONE"})
+    old = registry.seed("users-value", '"string"')
+    new = registry.seed("users-value", json.dumps(["null", "bytes"]))
+    with RegistryClient(registry.url) as client:
+        plan = plan_read(client, "users", NEWEST)
+    payloads = [frame_id(old, body("string", "x")), frame_id(new, body(["null", "bytes"], b"y"))]
+    rows = frame(spark, payloads).transform(case.read(plan)).orderBy("offset").select("value.ROWVAL").collect()
+    assert [bytes(row[0]) for row in rows] == [b"x", b"y"]

@@ -51,7 +51,7 @@ class FramedDeserializer(FramedReader, HasColumns, Closing):
         :param columns: the columns of a row: parsed, text, a dataclass, or a StructType (its names stay unchanged).
         :param strict: refuses a record that leaves any column unfed (`ColumnNotFedError`).
         :param reader_schema: an Avro schema whose aliases, defaults and promotions count (Avro's schema resolution).
-            Without columns, a row has this schema's fields.
+            Without columns, a row has this schema's fields, or with `wrap=False` the bare value as ROWVAL.
         :param times: `"integers"` gives a DATE, TIME or TIMESTAMP as the integer in the record
             (`srfix.serde.columns.times`).
         :raises ColumnError: if the columns cannot be used.
@@ -64,7 +64,7 @@ class FramedDeserializer(FramedReader, HasColumns, Closing):
         reader = usable_reader(reader_schema, case_rule)
         if reader is not None and columns is None:
             infer = schema_module_of(RESOLVING).infer_columns
-            columns = infer(reader.text, names="keep", references=reader.references).columns
+            columns = infer(reader.text, names="keep", references=reader.references, wrapped=wrap).columns
         self._spec = ReadSpec(
             columns=None if columns is None else given_columns(columns),
             case_rule=case_rule,

@@ -118,7 +118,7 @@ def _half(
     in_format = format_of(schema.schema_type)
     half, left_out = _half_of(in_format, schema.text, references, spec, role)
     newest = NewestSchema(subject=subject, version=version.version, schema_id=version.schema_id, dropped=left_out)
-    is_reader = reads_units(spec.case_rule) and half.wrapped and in_format is RESOLVING
+    is_reader = reads_units(spec.case_rule) and in_format is RESOLVING
     reader = ReaderSchema(text=schema.text, references=references) if is_reader else None
     return replace(half, reader_schema=reader), newest
 

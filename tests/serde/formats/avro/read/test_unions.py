@@ -243,6 +243,26 @@ class TestRoots:
         with pytest.raises(IncompatibleTypeError, match="the writer's type record B"):
             self._read([A, B], ("B", {"x": 1, "y": ""}), self.UNION[0])
 
+    @pytest.mark.parametrize(
+        ("writer", "value", "reader", "row"),
+        [
+            ("int", 5, "double", 5.0),
+            ("string", "x", ["null", "bytes"], b"x"),
+            (["null", "int"], None, "double", None),
+            ("null", None, ["null", "double"], None),
+            (array("int"), [1], array("double"), [1.0]),
+            (MANY, "x", TEXT_OR_NUMBER, {"string": "x", "double": None}),
+            ("bytes", b"x", "string", "x"),
+            ("bytes", b"x", ["null", "bytes"], b"x"),
+            ("bytes", b"x", ["int", "bytes"], {"int": None, "bytes": b"x"}),
+            ("bytes", b"x", ["null", "string", "int"], {"string": "x", "int": None}),
+        ],
+    )
+    def test_without_columns_a_bare_value_is_the_column_of_the_readers_type(
+        self, writer: Any, value: object, reader: Any, row: object
+    ) -> None:
+        assert self._read(writer, value, reader, wrap=False) == {"ROWVAL": row}
+
     def test_bare_bytes_among_the_unions_types(self) -> None:
         """They stand in the body without their length, as Java's serializer writes them."""
         assert self._read("bytes", b"x", ["int", "bytes"]) == {"int": None, "bytes": b"x"}
