@@ -47,7 +47,8 @@ from srfix.serde.resolve.resolved import words_for
 from srfix.serde.schemas.errors import RegistryAnswerError, SchemaNotFoundError, SubjectNotFoundError
 from srfix.serde.schemas.models import Schema, SchemaVersion
 from srfix.serde.serdes.framed_reader import FramedReader
-from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, read_from, record_of
+from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, read_from
+from srfix.serde.serdes.row_reader import record_of
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import Framing, given_schema_id, header_guid, parse, prefix_of, schema_id_header
 

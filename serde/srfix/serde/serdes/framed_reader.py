@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final, overload
+from typing import TYPE_CHECKING, ClassVar, Final
 from uuid import UUID
 
 from srfix.serde.arguments import usable_context, usable_payload
 from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.engine import Decode
 from srfix.serde.errors import SrfixError
-from srfix.serde.interface import Context, Row, Value
+from srfix.serde.interface import Context, Value
 from srfix.serde.native import kernel, native_decoder_of
-from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, read_from, record_of
+from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, read_from
+from srfix.serde.serdes.row_reader import RowReader
 from srfix.serde.subjects.names import Role, role_of
 from srfix.serde.wire import PREFIX_ID_SIZE, header_guid, parse, prefix_of, schema_id_of
 
@@ -25,7 +26,7 @@ else:
     _Base = object if kernel() is None else kernel().Reader
 
 
-class FramedReader(_Base):
+class FramedReader(_Base, RowReader):
     """The part that depends neither on how a schema is found nor on how it is used."""
 
     IS_NATIVE: Final = not TYPE_CHECKING and _Base is not object
@@ -79,20 +80,6 @@ class FramedReader(_Base):
 
     if TYPE_CHECKING or not IS_NATIVE:
         __call__ = _call
-
-    @overload
-    def row(self, payload: None, ctx: Context | str) -> None: ...
-    @overload
-    def row(self, payload: bytes, ctx: Context | str) -> Row: ...
-    @overload
-    def row(self, payload: bytes | None, ctx: Context | str) -> Row | None: ...
-    def row(self, payload: bytes | None, ctx: Context | str) -> Row | None:
-        """The row with the type dict for type checkers; None for a tombstone.
-
-        :raises DecodeError: if the payload is not a record but a bare value, or null.
-        :raises SrfixError: as a call.
-        """
-        return None if payload is None else record_of(self(payload, ctx), usable_context(ctx))
 
     def _read(self, payload: bytes, ctx: Context | None) -> Value:
         identity: int | UUID | None = None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final, TypeVar
 from uuid import UUID
 
-from srfix.serde.errors import ColumnError, DecodeError, SrfixError
-from srfix.serde.interface import ABOUT_A_PAYLOAD, ABOUT_A_ROW, Context, Row, Value
+from srfix.serde.errors import ColumnError, SrfixError
+from srfix.serde.interface import ABOUT_A_PAYLOAD, ABOUT_A_ROW, Context
 from srfix.serde.resolve.resolved import attributes_of, words_for
 from srfix.serde.subjects.names import role_of
 
@@ -42,11 +42,3 @@ def written_to(error: _Error, ctx: Context | None) -> _Error:
 
 def _again(error: _Error, words: str, ctx: Context, more: dict[str, object]) -> _Error:
     return type(error)(words, **{**vars(error), "topic": ctx.topic, "role": role_of(ctx.field), **more})
-
-
-def record_of(value: Value, ctx: Context | None) -> Row:
-    if isinstance(value, dict):
-        return value
-    what = "null" if value is None else f"a bare {type(value).__name__}"
-    error = DecodeError(f"The payload is {what}, not a record. Call the deserializer itself, which gives any value.")
-    raise error if ctx is None else read_from(error, ctx)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Generic, Self, TypeVar, overload
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from srfix.serde.arguments import flag, flag_or_none, member, plain_row, usable_context, usable_payload
 from srfix.serde.casing import CaseRule
@@ -13,10 +13,11 @@ from srfix.serde.columns.times import Times, given_times
 from srfix.serde.connect.columns import NameRule
 from srfix.serde.engine import Decode
 from srfix.serde.formats.table import Format
-from srfix.serde.interface import Context, Row, SerdeContext, Value
+from srfix.serde.interface import Context, SerdeContext, Value
 from srfix.serde.native import native_decoder_of
-from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, ABOUT_THE_ROW, read_from, record_of, written_to
+from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, ABOUT_THE_ROW, read_from, written_to
 from srfix.serde.serdes.plans import EncodeOrNone, decode_plan, encode_plan
+from srfix.serde.serdes.row_reader import RowReader
 from srfix.serde.specs import HasColumns, NullableRepresentation, ReadSpec, WriteSpec, given_representation
 from srfix.serde.subjects.names import Role, role_of
 
@@ -115,7 +116,7 @@ class SchemalessSerializer(_Schemaless[EncodeOrNone, WriteSpec]):
         return encode_plan(self._format, None, spec)
 
 
-class SchemalessDeserializer(_Schemaless[Decode, ReadSpec]):
+class SchemalessDeserializer(_Schemaless[Decode, ReadSpec], RowReader):
     """Reads payloads without a schema. Thread-safe and picklable."""
 
     def __init__(
@@ -156,20 +157,6 @@ class SchemalessDeserializer(_Schemaless[Decode, ReadSpec]):
             return (self._plans.get(ctx.field) or self._plan(role_of(ctx.field)))(payload, 0)
         except ABOUT_THE_PAYLOAD as error:
             raise read_from(error, ctx) from error
-
-    @overload
-    def row(self, payload: None, ctx: Context | str) -> None: ...
-    @overload
-    def row(self, payload: bytes, ctx: Context | str) -> Row: ...
-    @overload
-    def row(self, payload: bytes | None, ctx: Context | str) -> Row | None: ...
-    def row(self, payload: bytes | None, ctx: Context | str) -> Row | None:
-        """The row with the type dict for type checkers; None for a null payload.
-
-        :raises DecodeError: if the payload is not a record.
-        :raises SrfixError: as a call.
-        """
-        return None if payload is None else record_of(self(payload, ctx), usable_context(ctx))
 
     def native_bare_decode(self, ctx: Context) -> object:
         """For typed arrays: the kernel's decoder for all payloads; None if Python reads them."""
