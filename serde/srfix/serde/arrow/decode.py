@@ -24,6 +24,7 @@ from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.column_sources.given import GivenColumns, given_columns
 from srfix.serde.columns.half import half_of
 from srfix.serde.columns.types import Columns
+from srfix.serde.connect.coercions import DAYS, MICROSECONDS
 from srfix.serde.engine import BatchDecode, DecodedBatch
 from srfix.serde.errors import DecodeError, Reason, SrfixError, UsageError
 from srfix.serde.interface import Context, Contexts, Deserializer, GivenContexts, OnError, Payloads
@@ -155,9 +156,6 @@ def arrow_text(message: str) -> str:
 
 _ValuesOf: TypeAlias = Callable[[bytes, int], Iterable[object]]
 _Plans: TypeAlias = dict[bytes, _ValuesOf]
-# The range of Python's dates and times: 0001-01-01 to 9999-12-31.
-_DAYS: Final = (-719_162, 2_932_896)
-_MICROSECONDS: Final = (_DAYS[0] * 86_400_000_000, (_DAYS[1] + 1) * 86_400_000_000 - 1)
 
 
 class ValueWise:
@@ -178,7 +176,7 @@ class ValueWise:
         self._schema = self._row_wise.schema
         self._plans: dict[tuple[str, str], _Plans] = {}
         self._bounds = [
-            _MICROSECONDS if pa.types.is_timestamp(field.type) else _DAYS if pa.types.is_date(field.type) else None
+            MICROSECONDS if pa.types.is_timestamp(field.type) else DAYS if pa.types.is_date(field.type) else None
             for field in self._schema
         ]
 
@@ -253,7 +251,7 @@ class ValueWise:
             for number, (field, bounds) in enumerate(zip(self._schema, self._bounds, strict=True)):
                 column = values[number::width]
                 # A local time is always a datetime: it never comes as a number.
-                is_instant = bounds is _MICROSECONDS and field.type.tz is not None
+                is_instant = bounds is MICROSECONDS and field.type.tz is not None
                 array = _instants(column) if is_instant else pa.array(column, field.type, from_pandas=False)
                 if bounds is not None:
                     numbers = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from srfix.serde.arrow.types import LISTS, TESTS, is_any, pyarrow, pyarrow_compute
 from srfix.serde.columns.types import ScalarType
+from srfix.serde.connect.coercions import DAY_MS, EPOCH, EPOCH_DAY
 from srfix.serde.errors import ColumnError
 from srfix.serde.formats.rows.value_check import Misfit
 
@@ -21,11 +22,8 @@ Read: TypeAlias = "Callable[[pa.Array], list[object]]"
 TimeUnit: TypeAlias = Literal["ms", "us"]
 """The finest unit of times: milliseconds or microseconds."""
 
-_EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_EPOCH_ORDINAL: Final = _EPOCH.toordinal()
 _NANOSECONDS: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _UNITS: Final = {"ms": "milliseconds", "us": "microseconds"}
-_DAY_MS: Final = 86_400_000
 _TIMES: Final = (ScalarType.DATE, ScalarType.TIME)
 _PLAIN: Final = ("is_uint64", "is_null", *chain(*(tests for kind, tests in TESTS.items() if kind not in _TIMES)))
 """What `to_pylist` converts, by names in `pyarrow.types`; older versions of pyarrow lack the newest ones."""
@@ -111,7 +109,7 @@ def _scalar_reader(type_: pa.DataType, path: str, unit: TimeUnit) -> Read:
         return _each_number(_in_unit(type_.unit, unit, _time), path)
     if types.is_timestamp(type_):
         # The serializer accepts a time of a clock without a zone only for local times.
-        epoch = _EPOCH if type_.tz is not None else _EPOCH.replace(tzinfo=None)
+        epoch = EPOCH if type_.tz is not None else EPOCH.replace(tzinfo=None)
         return _each_number(_in_unit(type_.unit, unit, lambda us: epoch + datetime.timedelta(microseconds=us)), path)
     raise ColumnError(
         f"The Arrow type {type_}, at {path}, cannot be written. Cast it to a type that a column has, or leave it out."
@@ -137,11 +135,11 @@ def _each_number(convert: Callable[[int], object], path: str) -> Read:
 
 
 def _date(days: int) -> datetime.date:
-    return datetime.date.fromordinal(days + _EPOCH_ORDINAL)
+    return datetime.date.fromordinal(days + EPOCH_DAY)
 
 
 def _date_of_ms(milliseconds: int) -> datetime.date:
-    days, rest = divmod(milliseconds, _DAY_MS)
+    days, rest = divmod(milliseconds, DAY_MS)
     if rest:
         raise ValueError(f"{milliseconds} ms is not a whole day")
     return _date(days)
@@ -160,9 +158,9 @@ def _in_unit(have: str, want: TimeUnit, convert: Callable[[int], object]) -> Cal
 
 
 def _time(microseconds: int) -> datetime.time:
-    if not 0 <= microseconds < _DAY_MS * 1000:
+    if not 0 <= microseconds < DAY_MS * 1000:
         raise ValueError(f"{microseconds} us is not a time of day")
-    return (_EPOCH + datetime.timedelta(microseconds=microseconds)).time()
+    return (EPOCH + datetime.timedelta(microseconds=microseconds)).time()
 
 
 def _list_reader(read_items: Read) -> Read:

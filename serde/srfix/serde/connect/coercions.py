@@ -90,6 +90,10 @@ _ACCEPTED: Final = {
 
 EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 EPOCH_DAY: Final = EPOCH.toordinal()
+DAYS: Final = (1 - EPOCH_DAY, datetime.date.max.toordinal() - EPOCH_DAY)
+"""The days that Python can hold, 0001-01-01 to 9999-12-31, as numbers of days since 1970; both are included."""
+MICROSECONDS: Final = (DAYS[0] * 86_400_000_000, (DAYS[1] + 1) * 86_400_000_000 - 1)
+"""The same for instants, in microseconds."""
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
 UNITS: Final = {1_000: "milliseconds", 1_000_000: "microseconds", 1_000_000_000: "nanoseconds"}
 """Units per second → the unit's name."""

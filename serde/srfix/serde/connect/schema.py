@@ -12,13 +12,15 @@ from typing import Final
 from srfix.serde.columns.types import Array, ColumnType, Decimal, Map, ScalarType, Struct
 from srfix.serde.errors import SchemaError
 
-DECIMAL_NAME: Final = "org.apache.kafka.connect.data.Decimal"
+CONNECT_DATA: Final = "org.apache.kafka.connect.data."
+"""The package of Connect's logical types, which their names begin with."""
+DECIMAL_NAME: Final = f"{CONNECT_DATA}Decimal"
 """`Decimal.LOGICAL_NAME`, on BYTES."""
-DATE_NAME: Final = "org.apache.kafka.connect.data.Date"
+DATE_NAME: Final = f"{CONNECT_DATA}Date"
 """`Date.LOGICAL_NAME`, on INT32."""
-TIME_NAME: Final = "org.apache.kafka.connect.data.Time"
+TIME_NAME: Final = f"{CONNECT_DATA}Time"
 """`Time.LOGICAL_NAME`, on INT32."""
-TIMESTAMP_NAME: Final = "org.apache.kafka.connect.data.Timestamp"
+TIMESTAMP_NAME: Final = f"{CONNECT_DATA}Timestamp"
 """`Timestamp.LOGICAL_NAME`, on INT64."""
 LOCAL_TIMESTAMP_NAME: Final = "srfix.LocalTimestamp"
 """The name for a TIMESTAMP_NTZ column, on INT64, in microseconds. Connect has no such type, and srfix writes no schema

@@ -83,7 +83,6 @@ _LOGICAL: Final[Mapping[str, _Unit]] = {
     "local-timestamp-nanos": (_INT64, _Counts.LOCAL, NANOS),
 }
 _SIMILAR: Final = ("date", "time-", "timestamp-", "local-timestamp-", "duration")
-_CONNECT: Final = "org.apache.kafka.connect.data."
 _DEBEZIUM: Final = "io.debezium.time."
 _NAMED: Final[Mapping[str, _Unit]] = {
     DATE_NAME: (_INT32, _Counts.DAYS, 0),

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from srfix.serde.columns.types import Column, Columns, ColumnType, Decimal, ScalarType
 from srfix.serde.connect.columns import NO_PRECISION, connect_schema_of
-from srfix.serde.connect.schema import DECIMAL_NAME, DECIMAL_PRECISION, DECIMAL_SCALE, ConnectSchema, ConnectType
+from srfix.serde.connect.schema import (
+    CONNECT_DATA,
+    DECIMAL_NAME,
+    DECIMAL_PRECISION,
+    DECIMAL_SCALE,
+    ConnectSchema,
+    ConnectType,
+)
 from srfix.serde.connect.time_units import TimeUnit, time_unit
 from srfix.serde.errors import IncompatibleTypeError
 from srfix.serde.projection.tree import Refused, WriterField
-
-_LOGICAL: Final = "org.apache.kafka.connect.data."
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,7 @@ class ConnectWriterType:
 
     @property
     def is_logical(self) -> bool:
-        return self.schema.name is not None and self.schema.name.startswith(_LOGICAL)
+        return self.schema.name is not None and self.schema.name.startswith(CONNECT_DATA)
 
     @property
     def unit(self) -> TimeUnit | None:
@@ -54,7 +59,7 @@ class ConnectWriterType:
         schema = self.schema
         if not self.is_logical:
             return schema.type.word
-        word = (schema.name or "").removeprefix(_LOGICAL)
+        word = (schema.name or "").removeprefix(CONNECT_DATA)
         if schema.name == DECIMAL_NAME:
             word = f"{word} {schema.parameters.get(DECIMAL_PRECISION, NO_PRECISION)}, {schema.parameters.get(DECIMAL_SCALE)}"
         return f"{schema.type.word} ({word})"

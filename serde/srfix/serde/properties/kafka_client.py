@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from srfix.serde.casing import is_same
 from srfix.serde.errors import AccessDeniedError, ClusterError, UsageError
-from srfix.serde.properties.java.sasl import from_jaas
+from srfix.serde.properties.java.sasl import LOGIN_HANDLER, from_jaas
 from srfix.serde.properties.java.tls import OWN_KEY_NAMES, OWN_TRUST_NAMES, from_stores
 from srfix.serde.property_names import NOT_SHOWN, is_known, is_librdkafkas, is_plain, names_servers, pieces, shown
 
@@ -42,7 +42,6 @@ _OWN_NAMES: Final = {java: librdkafka for librdkafka, java in JAVA_NAMES.items()
 }
 _ITEM: Final = "\n- "
 _JAAS: Final = "sasl.jaas.config"
-_HANDLER: Final = "sasl.login.callback.handler.class"
 _REFUSED: Final = (
     (
         re.compile(r"ssl\.(?:protocol|provider|enabled\.protocols|(?:key|trust)manager\.algorithm)"),
@@ -79,13 +78,11 @@ def to_librdkafka(properties: Mapping[str, str]) -> dict[str, str]:
     translated, wrong = from_stores(renamed)
     if _JAAS in translated:
         try:
-            sasl = from_jaas(translated)
+            translated = from_jaas(translated) | translated
         except UsageError as error:
             wrong.append(error.message)
-        else:
-            translated = sasl | {name: value for name, value in translated.items() if name != _HANDLER}
         del translated[_JAAS]
-        translated.pop(_HANDLER, None)
+        translated.pop(LOGIN_HANDLER, None)
     wrong += _refusals(translated)
     if wrong:
         raise UsageError(together("The Kafka configuration", wrong))
@@ -96,7 +93,7 @@ def to_librdkafka(properties: Mapping[str, str]) -> dict[str, str]:
 
 def taken_by_librdkafka(name: str) -> bool:
     """True if `to_librdkafka` accepts a property with this name: librdkafka knows it, or it is translated."""
-    return name in _OWN_NAMES or name in (_JAAS, _HANDLER) or is_librdkafkas(name)
+    return name in _OWN_NAMES or name in (_JAAS, LOGIN_HANDLER) or is_librdkafkas(name)
 
 
 def together(what: str, wrong: list[str]) -> str:

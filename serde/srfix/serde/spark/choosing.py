@@ -19,14 +19,13 @@ names the jvm engine, it reads there, with a warning.
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
 from srfix.serde.errors import EngineRefusedError, JarMissingError, WorkerPackageError
 from srfix.serde.printable import message
 from srfix.serde.spark.avro_limits import limits_needed, unbounded, unending
-from srfix.serde.spark.interface import Engine, UnknownIds
+from srfix.serde.spark.interface import LOG, Engine, UnknownIds
 from srfix.serde.spark.read.jvm.read import EngineChoice, JvmRead, jvm_read
 from srfix.serde.spark.releases import lacks_arrow, require_arrow
 from srfix.serde.spark.session import check_session
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from srfix.serde.spark.read.plan import ReadPlan
-
-_logger: Final = logging.getLogger("srfix.serde.spark")
 
 _with_srfix: Final[WeakSet[SparkSession]] = WeakSet()
 """Others are checked again, because srfix may have been installed in the meantime."""
@@ -64,7 +61,7 @@ def choose_engine(
     :raises WorkerPackageError: if the user named the arrow engine and `workers_have_srfix` is False.
     """
     choice = _chosen(plan, spark, engine, workers_have_srfix, unknown_ids)
-    _logger.info("%s", message(str(choice)))
+    LOG.info("%s", message(str(choice)))
     return choice
 
 
@@ -123,7 +120,7 @@ def _require_bounds(spark: SparkSession, read: JvmRead, engine: Engine) -> None:
     instead = 'engine="jvm" reads nevertheless' if engine == "auto" else named
     if spark not in _warned:
         _warned.add(spark)
-        _logger.warning("%s", message(f"{why}. {instead}."))
+        LOG.warning("%s", message(f"{why}. {instead}."))
     if engine == "auto":
         raise EngineRefusedError(why, reasons=(f"{why}.",))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from textwrap import shorten
@@ -16,6 +17,8 @@ from srfix.serde.resolve.resolved import ResolvedSchema, SecondAnswered
 from srfix.serde.specs import RowSpec
 from srfix.serde.subjects.names import Role, Subject
 from srfix.serde.wire import SchemaId
+
+LOG: Final = logging.getLogger("srfix.serde.spark")
 
 Engine: TypeAlias = Literal["auto", "arrow", "jvm"]
 """The decoder: the serde on Arrow batches on the executors, or Spark's own Avro in the JVM; `auto` chooses."""

@@ -17,16 +17,15 @@ row with a time finer than its written unit (milliseconds for a TIMESTAMP) canno
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from srfix.serde.errors import EngineRefusedError, JarMissingError, SparkError, UsageError, WorkerPackageError
 from srfix.serde.printable import message
 from srfix.serde.spark.errors import kafka_error_of
-from srfix.serde.spark.interface import ENGINES, Engine, check_word, reason_columns
+from srfix.serde.spark.interface import ENGINES, LOG, Engine, check_word, reason_columns
 from srfix.serde.spark.read.topics import Options, sink_options
 from srfix.serde.spark.releases import arrow_or, lacks_arrow, missing_jar
 from srfix.serde.spark.session import check_session
@@ -45,8 +44,6 @@ OnUnwritable: TypeAlias = Literal["fail", "quarantine"]
 payload."""
 Quarantine: TypeAlias = "Callable[[DataFrame, int], object]"
 """Keeps a micro-batch's rows that could not be written. It gets these rows and the batch's id."""
-
-_LOG: Final = logging.getLogger("srfix.serde.spark")
 
 
 def to_registry(
@@ -365,7 +362,7 @@ def _engine(
             f"{need}, which runs on the workers, but workers_have_srfix=False says that they lack srfix. Install it "
             "there (make pyfiles, or pip install)."
         )
-    _LOG.info(
+    LOG.info(
         "The %ss of topic %r are written by the engine %s: %s.",
         *(plan.role.value, plan.topic, chosen, message("; ".join(why))),
     )

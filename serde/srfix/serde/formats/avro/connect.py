@@ -34,9 +34,9 @@ from srfix.serde.errors import SchemaError
 from srfix.serde.formats.avro.schema import CONNECT_LOGICAL, AvroNode, describe, load, whole
 from srfix.serde.formats.rows.value_check import MISSING
 
-UNION_NAME: Final = "io.confluent.connect.avro.Union"
-"""The name of the STRUCT that represents a union of several types (`AvroData.AVRO_TYPE_UNION`)."""
 _OWN: Final = "io.confluent.connect.avro"
+UNION_NAME: Final = f"{_OWN}.Union"
+"""The name of the STRUCT that represents a union of several types (`AvroData.AVRO_TYPE_UNION`)."""
 _DEFAULT_NAME: Final = f"{_OWN}.ConnectDefault"
 _ENUM: Final = f"{_OWN}.Enum"
 

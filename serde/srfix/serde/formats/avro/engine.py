@@ -19,6 +19,7 @@ from srfix.serde.connect.schema import ConnectType
 from srfix.serde.connect.time_units import MILLIS, TimeUnit, column_of, time_unit
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import DecodeError, EncodeError, OutOfRangeError, PayloadBoundError, TrailingBytesError
+from srfix.serde.formats.avro.java_text import PRIMITIVES
 from srfix.serde.formats.avro.schema import AvroNode, nullable_branch
 from srfix.serde.interface import Value
 
@@ -28,12 +29,11 @@ BodyCheck: TypeAlias = Callable[[bytes, int], object]
 """A payload and the body's offset → a DecodeError if the body must not be read, or could not be read."""
 
 _CONNECT_TYPES: Final = {"int": ConnectType.INT32, "long": ConnectType.INT64}
-_PRIMITIVES: Final = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 
 
 def shortest(schema: ParsedSchema) -> object:
     """The short form of a type within another type: fastavro is faster with a bare name."""
-    return schema["type"] if len(schema) == 1 and schema["type"] in _PRIMITIVES else schema
+    return schema["type"] if len(schema) == 1 and schema["type"] in PRIMITIVES else schema
 
 
 def fastavro_decoder(

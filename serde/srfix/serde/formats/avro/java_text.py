@@ -22,8 +22,8 @@ from srfix.serde.connect.java_text import double_text
 from srfix.serde.errors import SchemaError
 from srfix.serde.schemas.models import Json
 
-_PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
-_TYPES = _PRIMITIVES | {"record", "enum", "array", "map", "union", "fixed"}
+PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
+_TYPES = PRIMITIVES | {"record", "enum", "array", "map", "union", "fixed"}
 _RESERVED = frozenset({"type", "name", "namespace", "doc", "fields", "items", "values", "size", "symbols", "aliases"})
 _RESERVED_IN_FIELD = frozenset({"name", "type", "doc", "default", "order", "aliases"})
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -100,13 +100,13 @@ class _Writer:
 
     def _schema(self, node: Json, space: str, out_space: str) -> Json:
         if isinstance(node, str):
-            return node if node in _PRIMITIVES else self._use(node, space, out_space)
+            return node if node in PRIMITIVES else self._use(node, space, out_space)
         if isinstance(node, list):
             return self._union(node, space, out_space)
         if not isinstance(node, dict) or not isinstance(node.get("type"), str):
             raise SchemaError(f"No type: {java_json(node)}")
         kind = str(node["type"])
-        if kind in _PRIMITIVES:
+        if kind in PRIMITIVES:
             rest = dict(_other_properties(node))
             return {"type": kind, **rest} if rest else kind
         if kind in ("array", "map"):
@@ -198,7 +198,7 @@ class _Writer:
         if "type" not in field:
             raise SchemaError(f"No field type: {java_json(field)}")
         kind = field["type"]
-        if isinstance(kind, str) and kind not in _PRIMITIVES and not self._knows(kind, space):
+        if isinstance(kind, str) and kind not in PRIMITIVES and not self._knows(kind, space):
             raise SchemaError(
                 f'"{kind}" is not a defined name. The type of the "{name}" field must be a defined name '
                 'or a {"type": ...} expression.'

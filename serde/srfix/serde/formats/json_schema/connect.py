@@ -16,16 +16,16 @@ from srfix.serde.connect.schema import ConnectField, ConnectSchema, ConnectType,
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.connect_type import ConnectWriterType
 from srfix.serde.formats.json_schema.load import MISSING, Node, NodeKind, load
+from srfix.serde.formats.json_schema.text import OWN
 from srfix.serde.java_ints import is_int
 from srfix.serde.projection.tree import WriterField
 from srfix.serde.schemas.references import reference_name
 
-_OWN: Final = "io.confluent.connect.json"
-UNION_NAME: Final = f"{_OWN}.OneOf"
+UNION_NAME: Final = f"{OWN}.OneOf"
 """The name of the STRUCT that represents a oneOf or anyOf of several types (`JsonSchemaData.JSON_TYPE_ONE_OF`)."""
-_ENUM: Final = f"{_OWN}.Enum"
+_ENUM: Final = f"{OWN}.Enum"
 _NO_SYMBOL: Final = "<NULL>"
-_REQUIRED: Final = f"{_OWN}.Required"
+_REQUIRED: Final = f"{OWN}.Required"
 
 _NUMBERS: Final = {
     "int8": ConnectType.INT8,

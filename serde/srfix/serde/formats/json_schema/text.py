@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from srfix.serde.connect.schema import DECIMAL_NAME, ConnectSchema, ConnectType
 
-_OWN: Final = "io.confluent.connect.json"
+OWN: Final = "io.confluent.connect.json"
 """Parameters with these names are not written."""
 
 _DEFAULT_CAPACITY = 16
@@ -82,7 +82,7 @@ def _plain(schema: ConnectSchema, index: int | None) -> _Json:
     assert word is not None
     if schema.version is not None:
         other["connect.version"] = schema.version
-    parameters = [name for name in schema.parameters if not name.startswith(_OWN)]
+    parameters = [name for name in schema.parameters if not name.startswith(OWN)]
     if parameters:
         # First the order of a HashMap (`Collectors.toMap`), then that of a JSONObject made from it.
         names = hash_map_order(hash_map_order(parameters), capacity=len(parameters))

@@ -168,7 +168,7 @@ _OTHERS: Final = (
         "sasl.username, sasl.password.",
     ),
 )
-_CALLBACK: Final = "sasl.login.callback.handler.class"
+LOGIN_HANDLER: Final = "sasl.login.callback.handler.class"
 _ENDPOINT: Final = "sasl.oauthbearer.token.endpoint.url"
 _OWN_HANDLERS: Final = (
     f"{_KAFKA}oauthbearer.OAuthBearerLoginCallbackHandler",
@@ -228,10 +228,10 @@ def _password(module: LoginModule, config: Mapping[str, str]) -> dict[str, str]:
 
 
 def _oauthbearer(module: LoginModule, config: Mapping[str, str]) -> dict[str, str]:
-    handler = config.get(_CALLBACK, "").removeprefix(_SHADED)
+    handler = config.get(LOGIN_HANDLER, "").removeprefix(_SHADED)
     if handler not in ("", *_OWN_HANDLERS, _UNSECURED_HANDLER):
         raise UsageError(
-            f"{_CALLBACK} names Java code, which srfix does not run. librdkafka fetches tokens by itself from an OpenID "
+            f"{LOGIN_HANDLER} names Java code, which srfix does not run. librdkafka fetches tokens by itself from an OpenID "
             f"endpoint: give {_ENDPOINT}, sasl.oauthbearer.client.id, sasl.oauthbearer.client.secret."
         )
     if handler in ("", _UNSECURED_HANDLER) and any(name.startswith(_CLAIM) for name in module.options):

@@ -17,6 +17,7 @@ from pyspark.sql.types import StructField, StructType
 from srfix.serde.casing import are_distinct
 from srfix.serde.column_sources.from_spark import spark_schema
 from srfix.serde.columns.types import Array, Columns, ColumnType, Map, ScalarType, Struct
+from srfix.serde.connect.coercions import DAYS, MICROSECONDS
 from srfix.serde.spark.releases import arrow_or
 
 
@@ -32,10 +33,7 @@ BEYOND_PYTHON: Final = (
 
 _MANY_STRINGS: Final = 24
 """With fewer values in a row, separate checks are faster."""
-_DAYS: Final = (-719_162, 2_932_896)
-"""0001-01-01 and 9999-12-31, in days since 1970."""
 _LOCAL: Final = ("0001-01-01 00:00:00", "9999-12-31 23:59:59.999999")
-_MICROSECONDS: Final = (_DAYS[0] * 86_400_000_000, (_DAYS[1] + 1) * 86_400_000_000 - 1)
 
 
 def is_pythons(columns: Columns, row: Column) -> Column | None:
@@ -61,9 +59,9 @@ def _of(type_: ColumnType, value: Column) -> Column | None:
         case ScalarType.STRING:
             return _or_null(_is_utf8(value))
         case ScalarType.DATE:
-            return _or_null(F.unix_date(value).between(*_DAYS))
+            return _or_null(F.unix_date(value).between(*DAYS))
         case ScalarType.TIMESTAMP:
-            return _or_null(F.unix_micros(value).between(*_MICROSECONDS))
+            return _or_null(F.unix_micros(value).between(*MICROSECONDS))
         case ScalarType.TIMESTAMP_NTZ:
             return _or_null(value.between(*(F.lit(text).cast("timestamp_ntz") for text in _LOCAL)))
         case Array(items):

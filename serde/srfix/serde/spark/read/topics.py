@@ -75,7 +75,7 @@ class TopicsAsked:
     option: str
     value: str
     topics: tuple[str, ...]
-    """None for a pattern."""
+    """None are named for a pattern."""
 
     @property
     def words(self) -> str:

@@ -25,7 +25,7 @@ from fastavro.read import LOGICAL_READERS
 
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.columns.types import ColumnType, Decimal, ScalarType
-from srfix.serde.connect.coercions import coercion
+from srfix.serde.connect.coercions import EPOCH, coercion
 from srfix.serde.connect.schema import DATE_NAME, DECIMAL_NAME, NARROW, TIME_NAME, TIMESTAMP_NAME
 from srfix.serde.connect.time_units import MICROS
 from srfix.serde.formats.avro.engine import ParsedSchema
@@ -47,7 +47,6 @@ DECIMAL: Final = "srfix-decimal"
 TIME_MILLIS: Final = "srfix-time-millis"
 TIME_MICROS: Final = "srfix-time-micros"
 
-_MIDNIGHT: Final = datetime.datetime(1970, 1, 1)
 _DAY_MICROS: Final = 86_400 * MICROS
 
 
@@ -70,7 +69,7 @@ def _time_millis(number: int, _writer: object = None, _reader: object = None) ->
 
 def _time_micros(number: int, _writer: object = None, _reader: object = None) -> datetime.time:
     if 0 <= number < _DAY_MICROS:
-        return (_MIDNIGHT + datetime.timedelta(microseconds=number)).time()
+        return (EPOCH + datetime.timedelta(microseconds=number)).time()
     raise OverflowError(f"the time of day is {number} µs, but a day has only {_DAY_MICROS}")
 
 

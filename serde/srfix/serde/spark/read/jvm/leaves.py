@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias, cast
 
 from srfix.serde.columns.types import Decimal, ScalarType
-from srfix.serde.connect.coercions import Coercion
+from srfix.serde.connect.coercions import DAY_MS, Coercion
 from srfix.serde.connect.schema import DECIMAL_NAME, TIME_NAME, ConnectType
 from srfix.serde.connect.time_units import MICROS, MILLIS
 from srfix.serde.formats.avro import AvroNode
@@ -115,7 +115,6 @@ _MAX_PRECISION: Final = 38
 _LONG_DIGITS: Final = 18
 """Up to this number of digits, Spark keeps a decimal in 64 bits (`Decimal.MAX_LONG_DIGITS`)."""
 _LONG_BYTES: Final = 8
-_DAY_MS: Final = 86_400_000
 
 _DATE: Final = {"type": "int", "logicalType": "date"}
 _MILLIS: Final = {"type": "long", "logicalType": "timestamp-millis"}
@@ -182,7 +181,7 @@ def leaf(node: AvroNode, scalar: Scalar) -> Leaf | Unfit:
         return Leaf(reader=reader, is_exact=is_exact)
     if not isinstance(reader, str):
         return Unfit("a time of day is read as days or milliseconds since 1970, and can then no longer be checked")
-    return Leaf(reader=reader, fix=Bounds(low=-1, high=_DAY_MS + 1), is_exact=is_exact)
+    return Leaf(reader=reader, fix=Bounds(low=-1, high=DAY_MS + 1), is_exact=is_exact)
 
 
 def _promoted(reader: str, scalar: Scalar) -> Leaf | Unfit:
