@@ -100,6 +100,13 @@ class TestSummary:
         assert lines[6].startswith("  refused     ids 900, 901, ")
         assert lines[6].endswith(" and 42 more")
 
+    def test_a_column_with_a_default_is_not_null(self, registry: FixtureRegistry, client: RegistryClient) -> None:
+        registry.seed("users-value", KSQLDB)
+        fields = '{"name":"A","type":"string","default":"x"},{"name":"B","type":["null","int"],"default":null}'
+        reader = KSQLDB.replace('"fields":[', f'"fields":[{fields},')
+        summary = plan_read(client, "users", reader_schema=reader).explain()
+        assert re.findall(r"^  null .*$", summary, re.MULTILINE) == ["  null        B (id 1)"]
+
 
 class TestSchema:
     def test_it_is_the_struct_type_of_the_rows(self, client: RegistryClient) -> None:

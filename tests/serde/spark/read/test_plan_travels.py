@@ -134,6 +134,8 @@ class TestDigest:
             make("times", "T BIGINT"),
             make("times", "T TIMESTAMP", times="integers"),
             make("times", "T TIME", times="integers"),
+            make("users", "A INT, B INT", format="delimited"),
+            make("users", "A INT, B INT", format="delimited", delimiter="|"),
         ]
         registry.seed("users-value", '"string"')
         plans.append(make("users", COLUMNS))

@@ -192,12 +192,18 @@ class TestPlanWrite:
             plan_write(None, "users", COLUMNS)
 
     @pytest.mark.parametrize("format_", [Format.AVRO, Format.JSON])
-    @pytest.mark.parametrize("wrong", [{"case_rule": "lower"}, {"wrap": "no"}, {"times": "numbers"}])
+    @pytest.mark.parametrize(
+        "wrong", [{"case_rule": "lower"}, {"wrap": "no"}, {"times": "numbers"}, {"cut_times": "no"}]
+    )
     def test_an_argument_of_a_wrong_kind_is_refused(
         self, client: RegistryClient, wrong: dict[str, Any], format_: Format
     ) -> None:
         with pytest.raises(UsageError, match=f"^{next(iter(wrong))} is "):
             plan_write(client, "users", COLUMNS, format=format_, **wrong)
+
+    def test_validate_is_true_or_false(self, client: RegistryClient) -> None:
+        with pytest.raises(UsageError, match=r"^validate is of the type str; it must be True or False\.$"):
+            plan_write(client, "users", COLUMNS, format=Format.JSON_SR, validate="no")  # type: ignore[arg-type]
 
     def test_a_case_rule_may_be_its_word(self, client: RegistryClient) -> None:
         for format_ in (Format.AVRO, Format.JSON):

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from itertools import chain
 from threading import Lock
@@ -330,10 +330,8 @@ class ReadDecisions(Decisions[ReadSpec]):
             for planned in self.schemas
         ]
         refusals = [(refusal.schema_id, refusal.reason) for refusal in self.refusals]
-        spec = self.spec
-        columns = (print_columns(spec.known_columns), self.times, spec.delimiter, spec.nullable_representation)
-        how = (self.topic, self.role, self.format, *columns, self.wrapped, self.case_rule, self.strict, self.policy)
-        return digest_of((*how, self.reader, schemas, refusals))
+        columns, spec = print_columns(self.spec.known_columns), replace(self.spec, columns=None)
+        return digest_of((self.topic, self.role, self.format, columns, spec, self.policy, schemas, refusals))
 
     def __eq__(self, other: object) -> bool:
         return self.digest == other.digest if isinstance(other, ReadDecisions) else NotImplemented

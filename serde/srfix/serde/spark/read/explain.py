@@ -269,7 +269,10 @@ def _empty(plan: ReadDecisions) -> Iterator[str]:
             planned.schema_id
             for planned in plan.schemas
             if planned.problem is None
-            and any(feed.column == column.name and feed.field is None for feed in planned.feeds)
+            and any(
+                feed.column == column.name and feed.field is None and feed.default in (None, "null")
+                for feed in planned.feeds
+            )
         ]
         if ids:
             yield f"{column.name} ({_ids(ids)})"

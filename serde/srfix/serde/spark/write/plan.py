@@ -202,10 +202,14 @@ def plan_write(
             f"{format.name}."
         )
     declared = None if columns is None else given_columns(columns, names=names)
+    case_rule, times = member("case_rule", CaseRule, case_rule), given_times(times)
+    cut_times, validate = flag("cut_times", cut_times), flag("validate", validate)
     spec = WriteSpec(
         columns=declared,
-        wrap=wrap,
+        wrap=flag_or_none("wrap", wrap),
         case_rule=case_rule,
+        cut_times=cut_times,
+        times=times,
         delimiter=usable_delimiter(delimiter, format),
         nullable_representation=representation,
     )
@@ -223,18 +227,7 @@ def plan_write(
             raise UsageError(f"{format.name} has no schemas, so {given} cannot be used. Leave it out, or use AVRO.")
         if format.needs_columns and declared is None:
             raise UsageError(f"{format.word} has neither names nor types: give the columns.")
-        plan = WritePlan(
-            topic=topic,
-            role=role,
-            format=format,
-            spec=replace(
-                half,
-                times=given_times(times),
-                cut_times=flag("cut_times", cut_times),
-                case_rule=member("case_rule", CaseRule, case_rule),
-                wrap=flag_or_none("wrap", half.wrap),
-            ),
-        )
+        plan = WritePlan(topic=topic, role=role, format=format, spec=half)
         plan.serializer()  # columns that the format cannot hold raise an error now
         return plan
     if registry is None:
@@ -243,8 +236,8 @@ def plan_write(
     kind = FRAMED[format]
     spec_options = WriteSpec(
         full_name=full_name,
-        validate=bool(validate),
-        cut_times=bool(cut_times),
+        validate=validate,
+        cut_times=cut_times,
         times=times,
         nullable_representation=representation,
     ).options()
@@ -284,12 +277,7 @@ def plan_write(
         topic=topic,
         role=role,
         format=format,
-        spec=replace(
-            half,
-            case_rule=CaseRule.EXACT if declared is None or exists else member("case_rule", CaseRule, case_rule),
-            cut_times=cut_times,
-            times=times,
-        ),
+        spec=replace(half, case_rule=CaseRule.EXACT) if declared is None or exists else half,
         framing=schema_id_framing,
         settled=settled,
         subject=subject_of(subjects, topic, role, lambda: record_name(settled.schema, settled.references)),
