@@ -37,7 +37,7 @@ from srfix.serde.columns.types import (
     type_name,
     usable_columns,
 )
-from srfix.serde.connect.columns import NameRule
+from srfix.serde.connect.columns import SPARK_DIGITS, NameRule
 from srfix.serde.errors import ColumnError, SchemaError
 
 
@@ -68,7 +68,6 @@ _SCALARS: Final = {
 }
 _CHARACTERS: Final = re.compile(r"(?:var)?char\([0-9]+\)")
 _DECIMAL: Final = re.compile(r"decimal\(\s*([0-9]{1,3})\s*,\s*(-?[0-9]{1,3})\s*\)")
-_MAX_PRECISION: Final = 38
 _WRITTEN: Final = {type_: word for word, type_ in _SCALARS.items()}
 """The widest Spark type for each column type; it stands last in the table."""
 
@@ -179,7 +178,7 @@ def _written(type_: ColumnType, path: str) -> _Json:
     match type_:
         case ScalarType() if type_ in _WRITTEN:
             return _WRITTEN[type_]
-        case Decimal(precision, scale) if precision <= _MAX_PRECISION:
+        case Decimal(precision, scale) if precision <= SPARK_DIGITS:
             return f"decimal({precision},{scale})"
         case ScalarType() | Decimal():
             raise _unwritable(path, type_name(type_))

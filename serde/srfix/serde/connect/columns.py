@@ -61,7 +61,7 @@ class ColumnOptions(TypedDict, total=False):
 
 NO_PRECISION: Final = 64
 """The precision of a decimal without one (`AvroData.CONNECT_AVRO_DECIMAL_PRECISION_DEFAULT`, `DecimalUtil`)."""
-_SPARK_DIGITS: Final = 38
+SPARK_DIGITS: Final = 38
 _WRAPPERS: Final = {Role.KEY: "ROWKEY", Role.VALUE: "ROWVAL"}
 
 
@@ -218,9 +218,9 @@ def _for_spark(schema: ConnectSchema, path: str, *, keeps_time: bool) -> ScalarT
         raise _UnsupportedTypeError(error.message) from None
     if type_ is ScalarType.TIME and not keeps_time:
         raise _UnsupportedTypeError("Spark has no type TIME. Declare a column INTEGER or BIGINT for its number")
-    if isinstance(type_, Decimal) and type_.precision > _SPARK_DIGITS:
+    if isinstance(type_, Decimal) and type_.precision > SPARK_DIGITS:
         raise _UnsupportedTypeError(
-            f"Spark's decimals have at most {_SPARK_DIGITS} digits, but this one has {type_.precision}. Declare a "
+            f"Spark's decimals have at most {SPARK_DIGITS} digits, but this one has {type_.precision}. Declare a "
             "smaller column"
         )
     return type_

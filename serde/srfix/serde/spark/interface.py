@@ -178,13 +178,14 @@ def check_word(name: str, value: str, words: tuple[str, ...]) -> None:
         raise UsageError(f"{name}={value!r} must be one of {', '.join(words)}.")
 
 
-_WIDTH: Final = 120
-_LABEL: Final = 14
+WIDTH: Final = 120
+LABEL: Final = 14
+"""The characters before a text: two blanks, its label, two blanks."""
 
 
 def short_text(head: str, entries: Iterable[tuple[str, str]]) -> str:
     """A line of at most 120 characters for each label and its text; the last line says how to get the whole text."""
-    lines = [f"  {label:<{_LABEL - 4}}  {shorten(text, _WIDTH - _LABEL, placeholder=' …')}" for label, text in entries]
+    lines = [f"  {label:<{LABEL - 4}}  {shorten(text, WIDTH - LABEL, placeholder=' …')}" for label, text in entries]
     return "\n".join((head, *lines, "All of it: explain(extended=True)"))
 
 

@@ -48,6 +48,8 @@ class TestValidator:
         validate(b"0.1")
         with pytest.raises(DecodeError):
             validate(b"0.10000000000000000001")
+        validator('{"maximum":0.10000000000000000002}')(b"0.10000000000000000001")
+        validator('{"maximum":1e400}')(b"2")
 
     @pytest.mark.parametrize(
         ("schema", "body", "is_valid"),

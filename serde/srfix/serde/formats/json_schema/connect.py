@@ -15,6 +15,7 @@ from srfix.serde.bounds import JSON_SCHEMA_NODES as _MAX_SCHEMAS
 from srfix.serde.connect.schema import ConnectField, ConnectSchema, ConnectType, complete, optional, primitive, struct
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.connect_type import ConnectWriterType
+from srfix.serde.formats.json_schema.documents import too_deep
 from srfix.serde.formats.json_schema.load import MISSING, Node, NodeKind, load
 from srfix.serde.formats.json_schema.text import OWN
 from srfix.serde.java_ints import is_int
@@ -60,11 +61,7 @@ def to_connect(root: Node) -> ConnectSchema:
     try:
         return _Conversion().schema(root, 0)
     except RecursionError:
-        raise _too_deep() from None
-
-
-def _too_deep() -> SchemaError:
-    return SchemaError(f"The schema's types nest deeper than {_MAX_DEPTH} levels, references included.")
+        raise too_deep() from None
 
 
 class _Conversion:
@@ -78,7 +75,7 @@ class _Conversion:
     def schema(self, node: Node, depth: int, *, force_optional: bool = False) -> ConnectSchema:
         self._count += 1
         if depth > _MAX_DEPTH:
-            raise _too_deep()
+            raise too_deep()
         if self._count > _MAX_SCHEMAS:
             raise SchemaError(f"The schema has more than {_MAX_SCHEMAS:,} types, references included.")
         match node.kind:

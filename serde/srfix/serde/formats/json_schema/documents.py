@@ -24,7 +24,7 @@ def parsed(text: str) -> Object:
     except RecursionError:
         raise too_deep() from None
     if not isinstance(document, dict):
-        raise SchemaError("The schema is not a JSON object, and registries accept only an object.")
+        raise SchemaError("The schema is not a JSON object. srfix uses no other JSON Schema.")
     return document
 
 

@@ -4,7 +4,6 @@ alternatives may take exponential time, so use only schemas that you trust."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
@@ -15,6 +14,7 @@ from srfix.serde.bounds import JSON_LEVELS, JSON_TEXT_LEVELS, PATTERN_STEPS
 from srfix.serde.errors import DecodeError, EncodeError, SchemaError, UsageError
 from srfix.serde.formats.interface import Validate
 from srfix.serde.formats.json import parse_exact
+from srfix.serde.formats.json_schema.documents import Object, parsed
 from srfix.serde.formats.rows.value_check import nests_deeper
 from srfix.serde.printable import shortened
 from srfix.serde.schemas.models import Json
@@ -147,13 +147,8 @@ def _compiled(
         raise SchemaError(refusal(error)) from error
 
 
-def _parsed(text: str) -> dict[str, Any]:
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise SchemaError(f"The schema is not JSON ({type(error).__name__}: {error}).") from error
-    if not isinstance(document, dict):
-        raise SchemaError("The schema is not a JSON object, and registries accept only an object.")
+def _parsed(text: str) -> Object:
+    document = parsed(text)
     if nests_deeper(document, JSON_TEXT_LEVELS):
         raise SchemaError(
             f"The schema nests deeper than {JSON_TEXT_LEVELS} levels; srfix does not validate with such a schema."
@@ -162,10 +157,10 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 class _Documents:
-    def __init__(self, documents: Sequence[tuple[str | None, dict[str, Any]]]) -> None:
+    def __init__(self, documents: Sequence[tuple[str | None, Object]]) -> None:
         self.missed = ""
-        self._named: dict[str, dict[str, Any]] = {}
-        self._unnamed: list[dict[str, Any]] = []
+        self._named: dict[str, Object] = {}
+        self._unnamed: list[Object] = []
         for name, document in documents:
             identifier = document.get("$id", document.get("id"))
             if name is not None:
@@ -175,7 +170,7 @@ class _Documents:
             else:
                 self._unnamed.append(document)
 
-    def __call__(self, uri: str) -> dict[str, Any]:
+    def __call__(self, uri: str) -> Object:
         name = uri.removeprefix(_BASE)
         target = self._named.get(uri) or self._named.get(name)
         if target is None:

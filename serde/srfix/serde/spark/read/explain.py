@@ -14,11 +14,10 @@ from srfix.serde.formats.avro import projection
 from srfix.serde.formats.avro.read.decoder import left_to_python
 from srfix.serde.formats.table import RESOLVING, SCHEMA_FORMATS, Format, schema_module_of
 from srfix.serde.resolve.policies import ById, DualSubject, PlannablePolicy, UnderOneSubject
-from srfix.serde.spark.interface import Feed, ListedVersion, PlannedSchema, first_ones, short_text
+from srfix.serde.spark.interface import LABEL, WIDTH, Feed, ListedVersion, PlannedSchema, first_ones, short_text
 from srfix.serde.spark.read.decisions import ReadDecisions
 from srfix.serde.spark.read.jvm.read import UNSEEN, jvm_read
 
-_WIDTH: Final = 120
 _TYPE_WIDTH: Final = 30
 _RULES: Final = {
     CaseRule.UNIQUE: "the field with exactly the column's name, otherwise the only field with that name ignoring case",
@@ -213,8 +212,8 @@ def _kernel(plan: ReadDecisions) -> Iterator[str]:
 
 
 def _entry(label: str, text: str) -> list[str]:
-    first, *more = wrap(text, _WIDTH - 14, break_long_words=False, break_on_hyphens=False) or [""]
-    return [f"  {label:<10}  {first}", *(f"{'':14}{line}" for line in more)]
+    first, *more = wrap(text, WIDTH - LABEL, break_long_words=False, break_on_hyphens=False) or [""]
+    return [f"  {label:<{LABEL - 4}}  {first}", *(f"{'':{LABEL}}{line}" for line in more)]
 
 
 def _number(count: int, what: str) -> str:

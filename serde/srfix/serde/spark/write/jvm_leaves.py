@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from srfix.serde.connect.columns import NO_PRECISION
+from srfix.serde.connect.columns import NO_PRECISION, SPARK_DIGITS
 from srfix.serde.formats.avro import AvroNode, AvroType, describe
 from srfix.serde.formats.avro.write.scalars import WHOLE_MILLISECONDS
 from srfix.serde.projection.tree import WriteField
@@ -45,7 +45,6 @@ class JvmRefusal:
     is_final: bool = False
 
 
-_MAX_PRECISION: Final = 38
 _DECIMAL: Final = re.compile(r"decimal\((\d+),(\d+)\)")
 _INTEGERS: Final = ("byte", "short", "integer", "long")
 _EXACT: Final = {
@@ -152,9 +151,9 @@ def _decimal(node: AvroNode, frame_type: FrameType, sql: str) -> Piece | JvmRefu
     if match is None:
         return _never(node, frame_type)
     precision, scale = node.precision or NO_PRECISION, node.scale
-    if precision > _MAX_PRECISION:
+    if precision > SPARK_DIGITS:
         return JvmRefusal(
-            why=f"is written as {describe(node)}, but Spark's decimals have at most {_MAX_PRECISION} digits"
+            why=f"is written as {describe(node)}, but Spark's decimals have at most {SPARK_DIGITS} digits"
         )
     have_precision, have_scale = int(match[1]), int(match[2])
     if have_scale > scale or have_precision - have_scale > precision - scale:

@@ -33,6 +33,7 @@ from typing import Final, TypeAlias, cast
 
 from srfix.serde.columns.types import Decimal, ScalarType
 from srfix.serde.connect.coercions import DAY_MS, Coercion
+from srfix.serde.connect.columns import SPARK_DIGITS
 from srfix.serde.connect.schema import DECIMAL_NAME, TIME_NAME, ConnectType
 from srfix.serde.connect.time_units import MICROS, MILLIS
 from srfix.serde.formats.avro import AvroNode
@@ -111,7 +112,6 @@ def _inside(reader: object, word: str) -> object:
     return cast("Mapping[str, object]", reader)[word]
 
 
-_MAX_PRECISION: Final = 38
 _LONG_DIGITS: Final = 18
 """Up to this number of digits, Spark keeps a decimal in 64 bits (`Decimal.MAX_LONG_DIGITS`)."""
 _LONG_BYTES: Final = 8
@@ -202,8 +202,8 @@ def reader_of(type_: ScalarType | Decimal) -> object | None:
 
 def _decimal(node: AvroNode, column: Decimal) -> Leaf | Unfit:
     scale = node.scale
-    if not 0 <= scale <= _MAX_PRECISION:
-        return Unfit(f"Spark's decimals have scales from 0 to {_MAX_PRECISION}")
+    if not 0 <= scale <= SPARK_DIGITS:
+        return Unfit(f"Spark's decimals have scales from 0 to {SPARK_DIGITS}")
     if scale > column.scale:
         return Unfit(
             f"its scale is {scale} but the column's is {column.scale}: Spark would round. Declare the column with "
@@ -213,7 +213,7 @@ def _decimal(node: AvroNode, column: Decimal) -> Leaf | Unfit:
     # The digits that this number of bytes always holds (`LogicalTypes.Decimal.maxPrecision`).
     widest = len(str(2 ** (8 * node.size - 1))) - 1 if node.size else 0
     if node.kind == "bytes":
-        widest = _MAX_PRECISION
+        widest = SPARK_DIGITS
     if digits > widest:
         return Unfit(f"a fixed type of {node.size} bytes has {widest} digits, but the column wants {digits}")
     # Spark itself fails on numbers with more digits.
