@@ -348,9 +348,9 @@ def default_of(node: AvroNode, reader: Json, value: object) -> tuple[Json, Json]
         case "array":
             return None
     kind = reader["type"] if isinstance(reader, Mapping) else reader
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
     if (kind in _NUMBERS) != is_number or (kind == "boolean") != isinstance(value, bool):
-        return None  # for example NaN, which is not a JSON number
+        return None  # for example NaN, or 1e400 (infinite), which are no JSON numbers
     return reader, value
 
 
