@@ -73,13 +73,17 @@ class TestToJava:
         }
 
     def test_a_certificate_without_its_key_is_refused(self) -> None:
-        with pytest.raises(UsageError, match=r"The Kafka property ssl\.certificate\.location"):
+        with pytest.raises(
+            UsageError, match=r"^The Kafka property ssl\.certificate\.pem also needs ssl\.key\.location\.$"
+        ):
             to_java({"ssl.certificate.pem": "CHAIN"})
         with pytest.raises(SecretError, match=r"ssl\.ca\.location cannot be used: No such"):
             to_java({"ssl.ca.location": "/no/such.pem"})
 
     def test_a_key_that_is_not_in_pkcs8_is_refused_and_not_shown(self) -> None:
-        with pytest.raises(UsageError, match=r"not in PKCS#8.*openssl pkcs8 -topk8") as refused:
+        with pytest.raises(
+            UsageError, match=r"^The key of ssl\.key\.pem is not in PKCS#8.*openssl pkcs8 -topk8"
+        ) as refused:
             to_java({"ssl.certificate.pem": "CHAIN", "ssl.key.pem": "-----BEGIN RSA PRIVATE KEY-----\nMII"})
         assert "MII" not in str(refused.value)
 

@@ -119,10 +119,10 @@ def _tls(config: Mapping[str, str]) -> dict[str, str]:
         return java
     if chain is None or key is None:
         present, absent = (_KEY, _CHAIN) if chain is None else (_CHAIN, _KEY)
-        raise UsageError(f"The Kafka property {present[0]} also needs {absent[0]}.")
+        raise UsageError(f"The Kafka property {_counting(config, present)} also needs {absent[0]}.")
     if "-----BEGIN PRIVATE KEY-----" not in key and "-----BEGIN ENCRYPTED PRIVATE KEY-----" not in key:
         raise UsageError(
-            "The key of ssl.key.location is not in PKCS#8, the only form that Java's PEM key stores read. Convert it: "
+            f"The key of {_counting(config, _KEY)} is not in PKCS#8, the only form that Java's PEM key stores read. Convert it: "
             "openssl pkcs8 -topk8 -in KEY -out KEY8."
         )
     java |= {"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": chain, "ssl.keystore.key": key}
@@ -131,12 +131,16 @@ def _tls(config: Mapping[str, str]) -> dict[str, str]:
     return java
 
 
+def _counting(config: Mapping[str, str], names: tuple[str, str]) -> str:
+    """The property that counts: a text before a file."""
+    location, pem = names
+    return pem if pem in config else location
+
+
 def _text(config: Mapping[str, str], names: tuple[str, str]) -> str | None:
     location, pem = names
-    if pem in config:
-        return config[pem]
-    if location not in config:
-        return None
+    if pem in config or location not in config:
+        return config.get(pem)
     path = config[location]
     try:
         return read_file(path, most_bytes=bounds.MOST_SECRET_BYTES).decode("ascii")
