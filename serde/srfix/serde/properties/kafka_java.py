@@ -122,8 +122,8 @@ def _tls(config: Mapping[str, str]) -> dict[str, str]:
         raise UsageError(f"The Kafka property {_counting(config, present)} also needs {absent[0]}.")
     if "-----BEGIN PRIVATE KEY-----" not in key and "-----BEGIN ENCRYPTED PRIVATE KEY-----" not in key:
         raise UsageError(
-            f"The key of {_counting(config, _KEY)} is not in PKCS#8, the only form that Java's PEM key stores read. Convert it: "
-            "openssl pkcs8 -topk8 -in KEY -out KEY8."
+            f"The key of {_counting(config, _KEY)} is not in PKCS#8, the only form that Java's PEM key stores read. "
+            "Convert it: openssl pkcs8 -topk8 -in KEY -out KEY8."
         )
     java |= {"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": chain, "ssl.keystore.key": key}
     if _KEY_PASSWORD in config:

@@ -25,7 +25,8 @@ _LATEST = -1
 
 
 class ReferenceText(str):
-    """The text of a referenced schema, together with the reference's name."""
+    """The text of a referenced schema, together with the reference's name. Two with different names are not equal, so
+    that each has its own entry in a cache."""
 
     __slots__ = ("name",)
     name: str
@@ -37,6 +38,11 @@ class ReferenceText(str):
 
     def __reduce__(self) -> tuple[object, ...]:
         return partial(ReferenceText, name=self.name), (str(self),)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ReferenceText) and (str(self), self.name) == (str(other), other.name)
+
+    __hash__ = str.__hash__
 
 
 def reference_name(text: str) -> str | None:

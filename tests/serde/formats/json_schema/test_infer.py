@@ -159,7 +159,7 @@ class TestOneProperty:
             ('{"$ref":"other.json"}', "srfix fetches nothing"),
             ('{"$ref":"http://127.0.0.1:1/a.json"}', "srfix fetches nothing"),
             ('{"$ref":"file:///etc/passwd"}', "srfix fetches nothing"),
-            ('{"$ref":"#/properties/p"}', "nest deeper than"),
+            ('{"$ref":"#/properties/p"}', "nests deeper than"),
         ],
     )
     def test_what_the_engine_refuses_is_refused(self, schema: str, words: str) -> None:

@@ -20,7 +20,6 @@ from srfix.serde.formats.json_schema.load import MISSING, Node, NodeKind, load
 from srfix.serde.formats.json_schema.text import OWN
 from srfix.serde.java_ints import is_int
 from srfix.serde.projection.tree import WriterField
-from srfix.serde.schemas.references import reference_name
 
 UNION_NAME: Final = f"{OWN}.OneOf"
 """The name of the STRUCT that represents a oneOf or anyOf of several types (`JsonSchemaData.JSON_TYPE_ONE_OF`)."""
@@ -45,14 +44,9 @@ def is_union(schema: ConnectSchema) -> bool:
     return schema.name == UNION_NAME
 
 
+@lru_cache(maxsize=256)
 def connect_schema(text: str, references: tuple[str, ...] = ()) -> ConnectSchema:
     """The Connect schema of a text; its references have names (`ReferenceText`) or an `$id`."""
-    # Texts compare as equal even if their names differ, so the names are part of the cache key.
-    return _remembered(text, references, tuple(map(reference_name, references)))
-
-
-@lru_cache(maxsize=256)
-def _remembered(text: str, references: tuple[str, ...], names: tuple[str | None, ...]) -> ConnectSchema:
     return to_connect(load(text, references))
 
 

@@ -41,7 +41,6 @@ from srfix.serde.formats.rows.checks import array_check, entries_check, map_chec
 from srfix.serde.formats.rows.value_check import Convert, Misfit, ValueCheck, check_json_columns
 from srfix.serde.projection.tree import ByKeys, Projection
 from srfix.serde.projection.walk import project
-from srfix.serde.schemas.references import reference_name
 from srfix.serde.specs import ReadSpec, WriteSpec
 from srfix.serde.subjects.names import Role
 
@@ -118,16 +117,9 @@ def internal_schema(spec: WriteSpec, role: Role = Role.VALUE) -> str:
     return schema_text(connect_of(half.known_columns, wrapped=half.wrapped))
 
 
+@lru_cache(maxsize=256)
 def projection(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = ()) -> Projection[JsonType] | ByKeys:
     """How documents are read into columns. Under `CaseRule.KSQLDB_2020` the schema does not count."""
-    return _projection(schema_text, spec, references, tuple(map(reference_name, references)))
-
-
-@lru_cache(maxsize=256)
-def _projection(
-    schema_text: str, spec: ReadSpec, references: tuple[str, ...], names: tuple[str | None, ...]
-) -> Projection[JsonType] | ByKeys:
-    """The references' `names` are a key of their own, because references with equal texts compare as equal."""
     writer = JsonType(connect_schema(schema_text, references))
     if spec.case_rule is CaseRule.KSQLDB_2020:
         return ByKeys(expected=tuple(field.name for field in writer.fields("")), holder=writer.holder)

@@ -34,8 +34,7 @@ _BASE: Final = "json-schema:///"
 
 def validator(schema_text: str, *, references: tuple[str, ...] = ()) -> Validate:
     """A check of bodies (bytes) and objects; a schema without a draft counts as draft 7, as in the registry."""
-    names = tuple(map(reference_name, references))
-    checker = _checker(schema_text, references, names)
+    checker = _checker(schema_text, references)
 
     def validate(value: object) -> None:
         is_body = isinstance(value, bytes)
@@ -103,9 +102,9 @@ def _may_nest_deep(value: object) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _checker(text: str, references: tuple[str, ...], names: tuple[str | None, ...]) -> jsonschema_rs.Validator:
+def _checker(text: str, references: tuple[str, ...]) -> jsonschema_rs.Validator:
     schema = _parsed(text)
-    documents = _Documents([(name, _parsed(part)) for name, part in zip(names, references, strict=True)])
+    documents = _Documents([(reference_name(part), _parsed(part)) for part in references])
     if not isinstance(schema.get("$schema"), str):
         schema = {"$schema": _DEFAULT_DRAFT, **schema}
 

@@ -28,7 +28,6 @@ from srfix.serde.resolve.policies import Resolver
 from srfix.serde.resolve.resolved import ResolvedSchema
 from srfix.serde.schemas.errors import SubjectNotFoundError, VersionNotFoundError
 from srfix.serde.schemas.models import RegisteredSchema, Schema, SchemaVersion
-from srfix.serde.schemas.references import reference_name
 from srfix.serde.spark.interface import Decisions, ListedVersion, NewestSchema, PlannedRefusal, PlannedSchema
 from srfix.serde.specs import ReaderSchema, ReadSpec
 from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, split_context
@@ -321,14 +320,7 @@ class ReadDecisions(Decisions[ReadSpec]):
     @property
     def digest(self) -> str:
         """64 hexadecimal digits: a hash of everything that decides how a payload is read, the same in every process."""
-        schemas = [
-            (
-                planned.schema_id,
-                planned.resolved.schema,
-                [(text, reference_name(text)) for text in planned.resolved.references],
-            )
-            for planned in self.schemas
-        ]
+        schemas = [(one.schema_id, one.resolved.schema, one.resolved.references) for one in self.schemas]
         refusals = [(refusal.schema_id, refusal.reason) for refusal in self.refusals]
         columns, spec = print_columns(self.spec.known_columns), replace(self.spec, columns=None)
         return digest_of((self.topic, self.role, self.format, columns, spec, self.policy, schemas, refusals))
