@@ -192,7 +192,17 @@ class TestWhatIsAskedFor:
             plan_read(client, "users", COLUMNS)
 
     @pytest.mark.parametrize("format_", [Format.AVRO, Format.JSON])
-    @pytest.mark.parametrize("wrong", [{"case_rule": "lower"}, {"wrap": "no"}, {"strict": "no"}, {"times": "numbers"}])
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            {"case_rule": "lower"},
+            {"wrap": "no"},
+            {"strict": "no"},
+            {"times": "numbers"},
+            {"role": "keys"},
+            {"subjects": "s"},
+        ],
+    )
     def test_an_argument_of_a_wrong_kind_is_refused(
         self, client: RegistryClient, wrong: dict[str, Any], format_: Format
     ) -> None:

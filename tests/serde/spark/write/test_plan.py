@@ -193,7 +193,7 @@ class TestPlanWrite:
 
     @pytest.mark.parametrize("format_", [Format.AVRO, Format.JSON])
     @pytest.mark.parametrize(
-        "wrong", [{"case_rule": "lower"}, {"wrap": "no"}, {"times": "numbers"}, {"cut_times": "no"}]
+        "wrong", [{"case_rule": "lower"}, {"wrap": "no"}, {"times": "numbers"}, {"cut_times": "no"}, {"role": "keys"}]
     )
     def test_an_argument_of_a_wrong_kind_is_refused(
         self, client: RegistryClient, wrong: dict[str, Any], format_: Format

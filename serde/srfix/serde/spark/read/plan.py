@@ -227,7 +227,9 @@ def plan_read(
     registry = None if registry is None else cast("PlanRegistry", usable_registry(registry))
     if format is not None:
         format = member("format", Format, format)  # noqa: A001
-    case_rule = member("case_rule", CaseRule, case_rule)
+    role, case_rule = member("role", Role, role), member("case_rule", CaseRule, case_rule)
+    if isinstance(subjects, str):
+        raise UsageError(f"subjects is of the type str; it must be a list of subjects: [{subjects!r}].")
     reader, times = usable_reader(reader_schema, case_rule), given_times(times)
     has_reader = _is_one_given(reader_schema=reader_schema, reader_version=reader_version, reader_id=reader_id)
     if columns is None and not has_reader:

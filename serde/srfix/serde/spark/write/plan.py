@@ -190,7 +190,7 @@ def plan_write(
     :raises ResolveError: if `register` is False and the registry does not have the schema.
     :raises UsageError: if the schema is not defined, or defined twice; or if an option does not apply to the format.
     """
-    format = member("format", Format, format)  # noqa: A001
+    format, role = member("format", Format, format), member("role", Role, role)  # noqa: A001
     representation = given_representation(
         nullable_representation, is_protobuf=format in (Format.PROTOBUF, Format.PROTOBUF_NOSR)
     )
