@@ -283,6 +283,16 @@ class TestSchemas:
             with pytest.raises(Exception, match="not of type"):
                 refuse({"i": "x"}, peers.context())
 
+    def test_columns_read_references_that_only_have_names(self, server: FixtureRegistry, client: Client) -> None:
+        names = {"a.json": "string", "b.json": "integer"}
+        for name, type_ in names.items():
+            server.seed(name, f'{{"type":"{type_}"}}', schema_type="JSON")
+        text = '{"type":"object","properties":{"a":{"$ref":"a.json"},"b":{"$ref":"b.json"}}}'
+        schema = Schema(text, "JSON", [SchemaReference(name, name, 1) for name in names])
+        payload = JSONSerializer(schema, client)({"a": "x", "b": 7}, peers.context())
+        read = JSONDeserializer(client, columns="A STRING, B BIGINT")
+        assert read(payload, peers.context()) == {"A": "x", "B": 7}
+
     def test_references_of_references_are_resolved(
         self, server: FixtureRegistry, client: Client, theirs: SchemaRegistryClient
     ) -> None:

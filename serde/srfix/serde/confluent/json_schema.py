@@ -56,6 +56,7 @@ from srfix.serde.interface import Value
 from srfix.serde.registries.confluent_client import AnySchema
 from srfix.serde.registries.given import AnyClient
 from srfix.serde.schemas.models import Json
+from srfix.serde.schemas.references import ReferenceText
 from srfix.serde.serdes.plans import decode_plan
 from srfix.serde.specs import ReadSpec
 
@@ -73,7 +74,8 @@ class JsonSchema:
         json_encode: JsonEncode | None = None,
         json_decode: JsonDecode | None = None,
     ) -> None:
-        self._text, self._reference_texts = text, tuple(dict.fromkeys(referred for _, referred in references))
+        self._text = text
+        self._reference_texts = tuple(ReferenceText(referred, name=name) for name, referred in references)
         self._document = _document(text)
         self._references: Mapping[str, Json] = {name: _document(referred) for name, referred in references}
         self._validate = settings.validate
