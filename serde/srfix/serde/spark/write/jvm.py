@@ -55,7 +55,11 @@ def jvm_write(plan: WriteDecisions, row: FrameRow) -> JvmWrite:
 
 
 def write_feeds(plan: WriteDecisions, row: FrameRow) -> tuple[Feed, ...]:
-    return tuple(_walked(plan, row)[0].feeds)
+    """Nothing if Spark cannot write such a schema; `jvm_write` says why."""
+    try:
+        return tuple(_walked(plan, row)[0].feeds)
+    except EngineRefusedError:
+        return ()
 
 
 def _walked(plan: WriteDecisions, row: FrameRow) -> tuple[_Writer, JvmWrite]:

@@ -55,10 +55,7 @@ def _entries(
         yield "engines", "decided with the frame: explain(df.schema)"
         return
     row = frame_row(plan, frame, from_, plan.role.value)
-    try:
-        feeds = write_feeds(plan, row)
-    except (ColumnError, EngineRefusedError):
-        feeds = ()
+    feeds = write_feeds(plan, row)
     if renamed := [f"{feed.column} \u2190 {feed.field}" for feed in feeds if feed.field not in (None, feed.column)]:
         yield "renamed", first_ones(renamed, _FEEDS)
     if missing := [feed.column for feed in feeds if feed.field is None]:
@@ -95,11 +92,8 @@ def _lines(plan: WriteDecisions, frame: SparkSchema | None, from_: str | Sequenc
     row = frame_row(plan, frame, from_, plan.role.value)
     if row.struct is not None:
         yield f"    the row is the struct {row.struct!r}"
-    try:
-        for feed in write_feeds(plan, row):
-            yield f"    {feed.column} \u2190 {feed.detail if feed.field is None else f'{feed.field} {feed.detail}'}"
-    except EngineRefusedError:
-        pass  # Spark cannot write such a schema; the engine's line gives the reason
+    for feed in write_feeds(plan, row):
+        yield f"    {feed.column} \u2190 {feed.detail if feed.field is None else f'{feed.field} {feed.detail}'}"
     yield f"  engine: {_engine(plan, row)}"
 
 
