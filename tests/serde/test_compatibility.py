@@ -167,6 +167,10 @@ class TestLevels:
         with pytest.raises(UsageError, match="The compatibility level 'backward' is not known;"):
             incompatibilities(new='"int"', existing=[], level="backward")
 
+    def test_another_schema_type_is_named(self) -> None:
+        with pytest.raises(UsageError, match=r"^srfix compares schemas of the types AVRO and PROTOBUF, not 'JSON'\.$"):
+            incompatibilities(new="{}", existing=[], level="BACKWARD", schema_type="JSON")
+
 
 class TestBadSchemas:
     @pytest.mark.parametrize(

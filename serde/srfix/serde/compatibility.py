@@ -281,9 +281,12 @@ def incompatibilities(
     schema of `existing`; leave it out if none of these schemas refers to another schema.
 
     :raises SchemaError: if a compared text is not a schema of its type. `new` is always checked, even at NONE.
-    :raises UsageError: if `level` is not a name of `CompatibilityLevel`, or the libraries for Protobuf are missing.
+    :raises UsageError: if `level` is not a name of `CompatibilityLevel`, or `schema_type` is another one; or if the
+        libraries for Protobuf are missing.
     """
     rule = _level(level)
+    if schema_type not in _FORMATS:
+        raise UsageError(f"srfix compares schemas of the types {' and '.join(_FORMATS)}, not {schema_type!r:.40}.")
     parse, cannot_read = _FORMATS[schema_type]
     new_schema = parse(new, new_references)
     if rule is CompatibilityLevel.NONE or not existing:
