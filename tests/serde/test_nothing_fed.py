@@ -232,7 +232,7 @@ class TestPlans:
     def test_what_they_cannot_mean(self, client: RegistryClient) -> None:
         with pytest.raises(UsageError, match="strict=True requires every column"):
             plan_read(client, "users", COLUMNS, strict=True, missing_columns="null")
-        with pytest.raises(UsageError, match="missing_columns='ignore' must be one of error, null"):
+        with pytest.raises(UsageError, match="missing_columns is 'ignore'; it must be one of 'error', 'null'"):
             plan_read(client, "users", COLUMNS, missing_columns="ignore")  # type: ignore[arg-type]
 
     @pytest.mark.parametrize(

@@ -212,9 +212,9 @@ class TestFrames:
             df.transform(from_registry(world.plan(), engine="arrow"))
 
     def test_words_that_are_none_are_refused_without_a_frame(self, world: World) -> None:
-        with pytest.raises(UsageError, match=r"^on_error='skip' must be one of fail, quarantine, null\.$"):
+        with pytest.raises(UsageError, match=r"^on_error is 'skip'; it must be one of 'fail', 'quarantine', 'null'\.$"):
             from_registry(world.plan(), on_error="skip")  # type: ignore[call-overload]
-        with pytest.raises(UsageError, match=r"^engine='fast' must be one of auto, arrow, jvm\.$"):
+        with pytest.raises(UsageError, match=r"^engine is 'fast'; it must be one of 'auto', 'arrow', 'jvm'\.$"):
             from_registry(world.plan(), engine="fast")  # type: ignore[call-overload]
 
     def test_a_stream_takes_a_name_and_no_observation(self, spark: SparkSession, world: World) -> None:

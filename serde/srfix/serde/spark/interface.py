@@ -11,7 +11,7 @@ from typing import Final, Generic, Literal, TypeAlias, TypeVar
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.times import Times
 from srfix.serde.connect.columns import Dropped
-from srfix.serde.errors import Reason, SrfixError, UsageError
+from srfix.serde.errors import Reason, SrfixError
 from srfix.serde.formats.table import Format
 from srfix.serde.resolve.resolved import ResolvedSchema, SecondAnswered
 from srfix.serde.specs import RowSpec
@@ -22,7 +22,6 @@ LOG: Final = logging.getLogger("srfix.serde.spark")
 
 Engine: TypeAlias = Literal["auto", "arrow", "jvm"]
 """The decoder: the serde on Arrow batches on the executors, or Spark's own Avro in the JVM; `auto` chooses."""
-ENGINES: Final = ("auto", "arrow", "jvm")
 UnknownIds: TypeAlias = Literal["resolve", "fail"]
 """With `resolve`, a Python stage looks the id up (it costs as much as decoding, even if empty); with `fail`, the row is bad."""
 
@@ -171,11 +170,6 @@ def reason_columns(role: Role) -> ReasonColumns:
     """`_srfix_reason` and so on for values, `_srfix_key_reason` and so on for keys."""
     front = "_srfix_key" if role is Role.KEY else "_srfix"
     return ReasonColumns(**{one.name: f"{front}_{one.name}" for one in fields(ReasonColumns)})
-
-
-def check_word(name: str, value: str, words: tuple[str, ...]) -> None:
-    if value not in words:
-        raise UsageError(f"{name}={value!r} must be one of {', '.join(words)}.")
 
 
 WIDTH: Final = 120

@@ -12,11 +12,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, cast, get_args, overload
 
+from srfix.serde.arguments import word
 from srfix.serde.errors import SrfixError, UsageError
 from srfix.serde.printable import foreign
 from srfix.serde.spark.choosing import choose_engine
 from srfix.serde.spark.errors import kafka_error_of
-from srfix.serde.spark.interface import ENGINES, Engine, OnBadRow, UnknownIds, check_word
+from srfix.serde.spark.interface import Engine, OnBadRow, UnknownIds
 from srfix.serde.spark.read.plan import NEWEST, ReadPlan, plan_read
 from srfix.serde.spark.read.topics import (
     Assignment,
@@ -124,10 +125,10 @@ def from_registry(
     :raises EngineRefusedError: when the frame is there, if no permitted engine can represent the plan exactly; and
         JarMissingError, WorkerPackageError as in `choosing.choose_engine`.
     """
-    check_word("on_error", on_error, get_args(OnBadRow))
-    check_word("engine", engine, ENGINES)
+    word("on_error", on_error, get_args(OnBadRow))
+    word("engine", engine, get_args(Engine))
     if unknown_ids is not None:
-        check_word("unknown_ids", unknown_ids, get_args(UnknownIds))
+        word("unknown_ids", unknown_ids, get_args(UnknownIds))
     choose = partial(choose_engine, engine=engine, workers_have_srfix=workers_have_srfix)
     if isinstance(first, list | tuple | Mapping):
         several = topic_plans(first)

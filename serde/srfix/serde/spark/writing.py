@@ -22,10 +22,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
+from srfix.serde.arguments import word
 from srfix.serde.errors import EngineRefusedError, JarMissingError, SparkError, UsageError, WorkerPackageError
 from srfix.serde.printable import message
 from srfix.serde.spark.errors import kafka_error_of
-from srfix.serde.spark.interface import ENGINES, LOG, Engine, check_word, reason_columns
+from srfix.serde.spark.interface import LOG, Engine, reason_columns
 from srfix.serde.spark.read.topics import Options, sink_options
 from srfix.serde.spark.releases import arrow_or, lacks_arrow, missing_jar
 from srfix.serde.spark.session import check_session
@@ -88,9 +89,9 @@ def to_registry(
     :raises WorkerPackageError: if the arrow engine is needed, and `workers_have_srfix` is False.
     :raises UsageError: if the frame lacks the columns, or it is not clear which columns make the row.
     """
-    check_word("null_rows", null_rows, get_args(NullRows))
-    check_word("on_error", on_error, get_args(OnUnwritable))
-    check_word("engine", engine, ENGINES)
+    word("null_rows", null_rows, get_args(NullRows))
+    word("on_error", on_error, get_args(OnUnwritable))
+    word("engine", engine, get_args(Engine))
     column = plan.role.value if into is None else into
 
     def transform(df: DataFrame) -> DataFrame:
@@ -158,7 +159,7 @@ def write_topic(
     :raises ClusterError: if no broker answers; AccessDeniedError if Spark may not write the topic.
     """
     spark_options = sink_options(plan.topic, bootstrap_servers=bootstrap_servers, options=options or {})
-    check_word("on_error", on_error, get_args(OnUnwritable))
+    word("on_error", on_error, get_args(OnUnwritable))
     if df.isStreaming:
         raise UsageError("write_topic writes a frame once, but this frame is a stream: use write_stream.")
     halves = _halves(plan, from_, null_rows, key, key_from, engine, workers_have_srfix)
@@ -218,7 +219,7 @@ def write_stream(
         accept the two arguments; and as in `write_topic`.
     """
     spark_options = sink_options(plan.topic, bootstrap_servers=bootstrap_servers, options=options or {})
-    check_word("on_error", on_error, get_args(OnUnwritable))
+    word("on_error", on_error, get_args(OnUnwritable))
     if not df.isStreaming:
         raise UsageError("write_stream writes only a streaming frame, but this is not one: use write_topic.")
     halves = _halves(plan, from_, null_rows, key, key_from, engine, workers_have_srfix)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, cast, get_args
 
-from srfix.serde.arguments import flag, flag_or_none, member, type_words
+from srfix.serde.arguments import flag, flag_or_none, member, type_words, word
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.given import GivenColumns, given_columns
 from srfix.serde.columns.times import Times, given_times
@@ -33,7 +33,7 @@ from srfix.serde.resolve.policies import ById, PlannablePolicy, Resolver
 from srfix.serde.schemas.models import SchemaVersion
 from srfix.serde.schemas.references import reference_texts
 from srfix.serde.serdes.plans import decode_plan, usable_reader
-from srfix.serde.spark.interface import MissingColumns, NewestSchema, check_word
+from srfix.serde.spark.interface import MissingColumns, NewestSchema
 from srfix.serde.spark.read.decisions import PlanLookups, PlanRegistry, ReadDecisions
 from srfix.serde.spark.read.explain import explanation, summary
 from srfix.serde.spark.read.filling import check_fed, check_times, filled
@@ -239,7 +239,7 @@ def plan_read(
             "A reader's schema (reader_schema=, reader_version=, reader_id=) is an Avro schema and defines the "
             "columns itself: leave out NEWEST, and any format but Avro."
         )
-    check_word("missing_columns", missing_columns, get_args(MissingColumns))
+    word("missing_columns", missing_columns, get_args(MissingColumns))
     if strict and missing_columns == "null":
         raise UsageError(
             "strict=True requires every column, but missing_columns='null' allows missing columns. Leave out one of the two."
