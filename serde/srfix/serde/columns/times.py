@@ -17,8 +17,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias, get_args
 
+from srfix.serde.arguments import word
 from srfix.serde.columns.types import Array, Columns, ColumnType, Map, ScalarType, Struct
-from srfix.serde.errors import UsageError
 
 Times: TypeAlias = Literal["datetimes", "integers"]
 """The Python form of a DATE, TIME or TIMESTAMP: a datetime, or the integer in the record."""
@@ -38,9 +38,7 @@ _INTEGERS: Final = {
 
 
 def given_times(times: Times) -> Times:
-    if times not in get_args(Times):
-        words = " or ".join(map(repr, get_args(Times)))
-        raise UsageError(f"times is {times!r}; it must be {words}.")
+    word("times", times, get_args(Times))
     return times
 
 
