@@ -82,7 +82,7 @@ class SerdeSettings:
 
 def settings(kind: SerdeClass, conf: Conf) -> SerdeSettings:
     if conf is not None and not isinstance(conf, Mapping):
-        raise UsageError(f"The configuration of {kind.value} is {described(conf)}; it must be a dict, or None.")
+        raise UsageError(f"The configuration of {kind.value} is {type_words(conf)}; it must be a dict, or None.")
     entries = conf or {}
     for name in entries:
         if name not in _KEYS or kind not in _KEYS[name].of:
@@ -107,10 +107,6 @@ def check_no_rules(rule_conf: object, rule_registry: object) -> None:
         raise UsageError(f"rule_registry has executors or actions, but {_NO_RULES}")
 
 
-def described(value: object) -> str:
-    return "None" if value is None else f"of the type {type(value).__name__}"
-
-
 def _unknown(kind: SerdeClass, name: object) -> str:
     keys = taken_by(_KEYS, kind)
     owners = sorted(other.value for other in (_KEYS[name].of if isinstance(name, str) and name in _KEYS else ()))
@@ -122,17 +118,11 @@ def _unknown(kind: SerdeClass, name: object) -> str:
     return f"{kind.value} has no configuration key {name!r}.{owner} {advice}"
 
 
-def _boolean(name: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise UsageError(f"{name} is {described(value)}; it must be True or False.")
-    return value
-
-
 def _schema_id(name: str, value: object) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int):
-        raise UsageError(f"{name} is {described(value)}; it must be a schema id (an int), or None.")
+        raise UsageError(f"{name} is {type_words(value)}; it must be a schema id (an int), or None.")
     if not MIN_SCHEMA_ID <= value <= MAX_SCHEMA_ID:
         raise UsageError(f"{name} is {value}; registries assign ids from {MIN_SCHEMA_ID} to {MAX_SCHEMA_ID}.")
     return value
@@ -140,7 +130,7 @@ def _schema_id(name: str, value: object) -> int | None:
 
 def _properties(name: str, value: object) -> object:
     if value is not None and not isinstance(value, Mapping):
-        raise UsageError(f"{name} is {described(value)}; it must be a dict of metadata properties, or None.")
+        raise UsageError(f"{name} is {type_words(value)}; it must be a dict of metadata properties, or None.")
     if not all(isinstance(part, str) for item in (value or {}).items() for part in item):
         raise UsageError(f"{name} must be a dict of texts to texts: the metadata properties to look for.")
     return value
@@ -148,12 +138,12 @@ def _properties(name: str, value: object) -> object:
 
 def _strategy(name: str, value: object) -> object:
     if not callable(value):
-        raise UsageError(f"{name} is {described(value)}; it must be a callable (context, file descriptor) -> subject.")
+        raise UsageError(f"{name} is {type_words(value)}; it must be a callable (context, file descriptor) -> subject.")
     return value
 
 
 def _zigzag(name: str, value: object) -> None:
-    if _boolean(name, value):
+    if flag(name, value):
         raise UsageError(
             f"{name} is True, but message indexes are written and read only in the present format, as in confluent-kafka "
             "2.16. Leave it out, or set it to False."
@@ -182,10 +172,10 @@ _NO_RULES: Final = (
 
 # Other modules check strategies and framings.
 _KEYS: Final[Mapping[str, Setting[SerdeClass]]] = {
-    "auto.register.schemas": Setting(of=_SERIALIZERS, check=_boolean, default=True, field="auto_register"),
-    "normalize.schemas": Setting(of=_SERIALIZERS, check=_boolean, default=False, field="normalize"),
+    "auto.register.schemas": Setting(of=_SERIALIZERS, check=flag, default=True, field="auto_register"),
+    "normalize.schemas": Setting(of=_SERIALIZERS, check=flag, default=False, field="normalize"),
     "use.schema.id": Setting(of=_SERIALIZERS, check=_schema_id, field="schema_id"),
-    "use.latest.version": Setting(of=_ALL, check=_boolean, default=False, field="latest"),
+    "use.latest.version": Setting(of=_ALL, check=flag, default=False, field="latest"),
     "use.latest.with.metadata": Setting(of=_ALL, check=_properties, field="metadata"),
     "subject.name.strategy": Setting(of=_ALL, field="strategy"),
     "subject.name.strategy.type": Setting(of=_ALL, field="strategy_type"),
@@ -193,16 +183,16 @@ _KEYS: Final[Mapping[str, Setting[SerdeClass]]] = {
     "schema.id.serializer": Setting(of=_SERIALIZERS, field="id_serializer"),
     "schema.id.deserializer": Setting(of=_DESERIALIZERS, field="id_deserializer"),
     "reference.subject.name.strategy": Setting(of=_PROTOBUF_SERIALIZER, check=_strategy, field="reference_strategy"),
-    "skip.known.types": Setting(of=_PROTOBUF_SERIALIZER, check=_boolean, default=True, field="skip_known_types"),
+    "skip.known.types": Setting(of=_PROTOBUF_SERIALIZER, check=flag, default=True, field="skip_known_types"),
     "use.deprecated.format": Setting(of=_PROTOBUF, check=_zigzag, default=False),
     "times": Setting(of=_AVRO, check=lambda _, value: given_times(value), default="datetimes", field="times"),
-    "validate": Setting(of=_JSON, check=_boolean, default=True, field="validate"),
-    "validate.strict": Setting(of=_AVRO_SERIALIZER, check=_boolean, default=False, field="strict"),
+    "validate": Setting(of=_JSON, check=flag, default=True, field="validate"),
+    "validate.strict": Setting(of=_AVRO_SERIALIZER, check=flag, default=False, field="strict"),
     "validate.strict.allow.default": Setting(
-        of=_AVRO_SERIALIZER, check=_boolean, default=False, field="strict_allow_default"
+        of=_AVRO_SERIALIZER, check=flag, default=False, field="strict_allow_default"
     ),
     "validation.rules.execution": Setting(of=_SERIALIZERS, check=_rules_disabled, default="DISABLED"),
-    "validation.rules.fail.fast": Setting(of=_SERIALIZERS, check=_boolean, default=False),
+    "validation.rules.fail.fast": Setting(of=_SERIALIZERS, check=flag, default=False),
     "validation.rules.executor": Setting(of=_SERIALIZERS, check=_no_executor),
 }
 

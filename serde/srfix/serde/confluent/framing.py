@@ -20,7 +20,7 @@ from io import BytesIO
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 from uuid import UUID
 
-from srfix.serde.confluent.config import described
+from srfix.serde.arguments import type_words
 from srfix.serde.errors import EncodeError, UsageError
 from srfix.serde.formats.protobuf.indexes import read_indexes, written_indexes
 from srfix.serde.interface import Context
@@ -204,7 +204,7 @@ def deserializer_of(value: object) -> frozenset[Framing] | DeserializeId:
 def _resolve(value: object, by_name: Mapping[str, _Framings], key: str) -> _Framings | Callable[..., Any]:
     if not callable(value):
         raise UsageError(
-            f"{key} is {described(value)}; it must be {', '.join(by_name)}, a srfix.serde.wire.Framing, or a callable "
+            f"{key} is {type_words(value)}; it must be {', '.join(by_name)}, a srfix.serde.wire.Framing, or a callable "
             "(payload, context, schema_id)."
         )
     is_known = getattr(value, "__module__", None) in ("confluent_kafka.schema_registry", __name__)

@@ -20,8 +20,9 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Final, TypeAlias, cast
 
+from srfix.serde.arguments import type_words
 from srfix.serde.casing import is_same
-from srfix.serde.confluent.config import SerdeSettings, described
+from srfix.serde.confluent.config import SerdeSettings
 from srfix.serde.errors import ResolveError, UsageError
 from srfix.serde.hints import nearest
 from srfix.serde.interface import Context
@@ -74,12 +75,12 @@ def strategy_of(
     """The strategy of the three keys (a callable wins over a type), and whether its results may be remembered."""
     strategy, conf = settings.strategy, settings.strategy_conf
     if conf is not None and not isinstance(conf, Mapping):
-        raise UsageError(f"subject.name.strategy.conf is {described(conf)}; it must be a dict, or None.")
+        raise UsageError(f"subject.name.strategy.conf is {type_words(conf)}; it must be a dict, or None.")
     if strategy is None:
         return _of_type(_type(settings.strategy_type), conf or {}, registry, cluster_id), True
     if not callable(strategy):
         raise UsageError(
-            f"subject.name.strategy is {described(strategy)}; it must be a callable (context, record name). A name such as "
+            f"subject.name.strategy is {type_words(strategy)}; it must be a callable (context, record name). A name such as "
             "TOPIC goes into subject.name.strategy.type."
         )
     named = strategy if inspect.isfunction(strategy) else type(strategy)
@@ -143,7 +144,7 @@ def _check_keys(conf: Mapping[str, object]) -> None:
             raise UsageError(f"subject.name.strategy.conf has no key {name!r}. {advice}")
     cluster = conf.get(KAFKA_CLUSTER_ID)
     if cluster is not None and not isinstance(cluster, str):
-        raise UsageError(f"{KAFKA_CLUSTER_ID} is {described(cluster)}; it must be a text.")
+        raise UsageError(f"{KAFKA_CLUSTER_ID} is {type_words(cluster)}; it must be a text.")
 
 
 def _takes_client(strategy: Callable[..., object]) -> bool:
