@@ -14,7 +14,7 @@ from srfix.serde import ClientFile, UsageError, read_client_file
 from srfix.serde.properties.client_file import sorted_out
 from srfix.serde.properties.java.file import read_properties_file
 from srfix.serde.properties.java.sasl import parse_jaas
-from srfix.serde.properties.kafka_client import ReadOnlyClient, to_librdkafka
+from srfix.serde.properties.kafka_client import ReadOnlyClient, laid_over, to_librdkafka
 from srfix.serde.properties.kafka_java import _quoted, to_java
 from srfix.serde.properties.registry import registry_settings
 
@@ -183,6 +183,26 @@ class TestJaas:
         assert "names Java code" in refused(given | {"sasl.login.callback.handler.class": "com.example.Handler"})
         more = given["sasl.jaas.config"].replace(";", " ssl.truststore.password='topsecret';")
         assert "librdkafka does not support: ssl.truststore.password" in refused(given | {"sasl.jaas.config": more})
+
+
+class TestNamesOfOneSetting:
+    def test_librdkafkas_name_counts_in_any_order(self) -> None:
+        for both in (
+            {"socket.timeout.ms": "1", "request.timeout.ms": "2"},
+            {"request.timeout.ms": "2", "socket.timeout.ms": "1"},
+        ):
+            assert to_librdkafka(both) == {"socket.timeout.ms": "1"}
+
+    @pytest.mark.parametrize(
+        ("below", "above"),
+        [
+            ({"socket.timeout.ms": "1", "request.timeout.ms": "2"}, {"request.timeout.ms": "3"}),
+            ({"sasl.mechanism": "PLAIN"}, {"sasl.mechanisms": "SCRAM-SHA-256"}),
+            ({"metadata.broker.list": "a:1"}, {"bootstrap.servers": "b:1"}),
+        ],
+    )
+    def test_the_upper_set_wins_by_whatever_name(self, below: dict[str, str], above: dict[str, str]) -> None:
+        assert to_librdkafka(laid_over(below, above)) == to_librdkafka(above)
 
 
 class TestMechanism:

@@ -57,25 +57,27 @@ _CREDENTIALS: Final = frozenset(
     {"sasl.username", "sasl.password", *(f"sasl.oauthbearer.{part}" for part in _OAUTHBEARER)}
 )
 """The properties that `sasl.jaas.config` replaces."""
+_SYNONYMS: Final = (("sasl.mechanism", "sasl.mechanisms"), ("bootstrap.servers", "metadata.broker.list"))
 _STANDS_FOR: Final = (
+    *((frozenset({one}), frozenset(names) - {one}) for names in _SYNONYMS for one in names),
     (frozenset({_JAAS}), _CREDENTIALS),
     (frozenset({"ssl.truststore.location", "ssl.truststore.certificates"}), OWN_TRUST_NAMES),
     (frozenset({"ssl.keystore.location", "ssl.keystore.key"}), OWN_KEY_NAMES),
 )
-"""Java's names, and librdkafka's names with the same meaning."""
+"""Names, and librdkafka's other names with the same meaning, which they replace."""
 
 
 def laid_over(below: Mapping[str, str], above: Mapping[str, str]) -> dict[str, str]:
     """Both sets, for `to_librdkafka`. The upper set wins, whether a name is Java's or librdkafka's."""
     overriding = {_OWN_NAMES.get(name, name): value for name, value in above.items()}
-    hidden = {name for java, librdkafka in _STANDS_FOR if overriding.keys() & java for name in librdkafka}
+    hidden = {name for names, others in _STANDS_FOR if overriding.keys() & names for name in others}
     return {name: value for name, value in below.items() if name not in hidden} | overriding
 
 
 def to_librdkafka(properties: Mapping[str, str]) -> dict[str, str]:
     """The properties under librdkafka's names, which count if a setting has both. Keys of stores are among the values."""
-    renamed = {_OWN_NAMES.get(name, name): value for name, value in properties.items()}
-    translated, wrong = from_stores(renamed)
+    renamed = {_OWN_NAMES[name]: value for name, value in properties.items() if name in _OWN_NAMES}
+    translated, wrong = from_stores(renamed | {n: value for n, value in properties.items() if n not in _OWN_NAMES})
     if _JAAS in translated:
         try:
             translated = from_jaas(translated) | translated
