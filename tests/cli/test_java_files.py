@@ -40,6 +40,13 @@ def test_what_is_left_out_is_said_once_beside_the_report(tmp_path: Path) -> None
     assert ": ksql.… (2), value.deserializer, the application's own.\n" in done.stderr
 
 
+def test_a_trust_store_of_the_command_line_replaces_the_file_s_ca(tmp_path: Path) -> None:
+    path = file(tmp_path, "schema.registry.url=https://localhost:1\nschema.registry.ssl.ca.location=/no/lower.pem\n")
+    done = srfix("schema", "A INT", "--kafka-config", path, "-R", "ssl.truststore.location=/no/upper.jks")
+    assert done.returncode == 2
+    assert "'/no/upper.jks' of ssl.truststore.location" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "secret"),
     [

@@ -189,12 +189,12 @@ def _connection(**values: Any) -> Connection:
             file = read_client_file(layer_values["kafka_config"])
             files.append(file)
             kafka = laid_over(kafka, file.kafka)
-            registry |= file.registry
+            registry = laid_over(registry, file.registry)
         if layer is ParameterSource.DEFAULT_MAP:
             kafka = laid_over(kafka, config.kafka)
-            registry |= short_names(config.registry)
+            registry = laid_over(registry, short_names(config.registry))
         kafka = laid_over(kafka, _properties(layer_values["kafka_properties"], option="-X"))
-        registry |= short_names(_properties(layer_values["registry_properties"], option="-R"))
+        registry = laid_over(registry, short_names(_properties(layer_values["registry_properties"], option="-R")))
         if layer_values["bootstrap_servers"]:
             kafka["bootstrap.servers"] = layer_values["bootstrap_servers"]
         if layer_values["registry"]:

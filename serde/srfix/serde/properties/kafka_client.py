@@ -68,7 +68,7 @@ _STANDS_FOR: Final = (
 
 
 def laid_over(below: Mapping[str, str], above: Mapping[str, str]) -> dict[str, str]:
-    """Both sets, for `to_librdkafka`. The upper set wins, whether a name is Java's or librdkafka's."""
+    """Both sets, for `to_librdkafka` or `registry_settings`. The upper set wins, whether a name is Java's or librdkafka's."""
     overriding = {_OWN_NAMES.get(name, name): value for name, value in above.items()}
     hidden = {name for names, others in _STANDS_FOR if overriding.keys() & names for name in others}
     return {name: value for name, value in below.items() if name not in hidden} | overriding
