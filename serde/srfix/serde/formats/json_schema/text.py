@@ -7,12 +7,12 @@ with this order do the same columns give the same text, and so the same schema i
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable
-from typing import Final, TypeAlias
+from typing import Final
 
 from srfix.serde.connect.schema import DECIMAL_NAME, ConnectSchema, ConnectType
+from srfix.serde.formats.avro.java_text import java_json
+from srfix.serde.schemas.models import Json
 
 OWN: Final = "io.confluent.connect.json"
 """Parameters with these names are not written."""
@@ -22,8 +22,7 @@ _LONGEST_CHAIN = 8
 """With a longer chain, a small table grows instead of turning the chain into a tree (`HashMap.TREEIFY_THRESHOLD`)."""
 _LEAST_FOR_TREES = 64
 
-_Json: TypeAlias = "str | int | list[_Json] | dict[str, _Json]"
-_NULL: Final[_Json] = {"type": "null"}
+_NULL: Final[Json] = {"type": "null"}
 _WORDS: Final[dict[ConnectType, str]] = {
     **dict.fromkeys((ConnectType.INT8, ConnectType.INT16, ConnectType.INT32, ConnectType.INT64), "integer"),
     **dict.fromkeys((ConnectType.FLOAT32, ConnectType.FLOAT64), "number"),
@@ -34,25 +33,20 @@ _WORDS: Final[dict[ConnectType, str]] = {
 
 def schema_text(schema: ConnectSchema) -> str:
     """`JsonSchemaData.fromConnectSchema`, `JsonSchema.canonicalString` of columns, in `ToStringVisitor`'s order."""
-    text = json.dumps(_json(schema, None), separators=(",", ":"), ensure_ascii=False)
-    return _CONTROL.sub(lambda match: match[0].upper().replace("U", "u"), text)
+    return java_json(_json(schema, None))
 
 
-# Jackson writes such an escape with capitals. Text after an escaped backslash is not an escape.
-_CONTROL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u00[01][0-9a-f]")
-
-
-def _json(schema: ConnectSchema, index: int | None) -> _Json:
+def _json(schema: ConnectSchema, index: int | None) -> Json:
     if schema.optional:
-        either: dict[str, _Json] = {} if index is None else {"connect.index": index}
+        either: dict[str, Json] = {} if index is None else {"connect.index": index}
         either["oneOf"] = [_NULL, _plain(schema, None)]
         return either
     return _plain(schema, index)
 
 
-def _plain(schema: ConnectSchema, index: int | None) -> _Json:
-    other: dict[str, _Json] = {}
-    parts: dict[str, _Json] = {}
+def _plain(schema: ConnectSchema, index: int | None) -> Json:
+    other: dict[str, Json] = {}
+    parts: dict[str, Json] = {}
     word = _WORDS.get(schema.type)
     match schema.type:
         case ConnectType.BYTES:
@@ -68,7 +62,7 @@ def _plain(schema: ConnectSchema, index: int | None) -> _Json:
                 parts["additionalProperties"] = _json(schema.values, None)
             else:
                 word = "array"
-                entry: dict[str, _Json] = {"key": _json(schema.keys, 0), "value": _json(schema.values, 1)}
+                entry: dict[str, Json] = {"key": _json(schema.keys, 0), "value": _json(schema.values, 1)}
                 parts["items"] = {"type": "object", "properties": _in_order(entry)}
         case ConnectType.STRUCT:
             word = "object"
@@ -90,7 +84,7 @@ def _plain(schema: ConnectSchema, index: int | None) -> _Json:
     if index is not None:
         other["connect.index"] = index
     is_boolean = schema.type is ConnectType.BOOLEAN
-    titled: dict[str, _Json] = {} if is_boolean else {"type": word}
+    titled: dict[str, Json] = {} if is_boolean else {"type": word}
     if schema.name is not None:
         titled["title"] = schema.name
     if schema.doc is not None:
@@ -99,11 +93,11 @@ def _plain(schema: ConnectSchema, index: int | None) -> _Json:
     return titled | _copied(other) | parts | {"type": word}
 
 
-def _in_order(named: dict[str, _Json]) -> dict[str, _Json]:
+def _in_order(named: dict[str, Json]) -> dict[str, Json]:
     return {name: named[name] for name in hash_map_order(named)}
 
 
-def _copied(properties: dict[str, _Json]) -> dict[str, _Json]:
+def _copied(properties: dict[str, Json]) -> dict[str, Json]:
     """In the order of a HashMap that was copied from a HashMap (`Schema`'s constructor)."""
     names = hash_map_order(hash_map_order(properties), capacity=int(len(properties) / 0.75 + 1))
     return {name: properties[name] for name in names}
