@@ -134,11 +134,20 @@ class Raw:
         self.text = text
 
 
-def compact_text(value: object) -> str:
+def _no_double(value: float) -> str:
+    raise TypeError("its digits would be lost")
+
+
+def compact_text(value: object, double: Callable[[float], str] = _no_double) -> str:
     """`ObjectMapper.writeValueAsString` after `treeToValue`: an exact value, numbers in BigDecimal's form."""
     parts: list[str] = []
-    _write(value, parts, partial(_quoted, _SPECIAL), _no_double)
+    _write(value, parts, partial(_quoted, _SPECIAL), double)
     return "".join(parts)
+
+
+def java_json(value: object) -> str:
+    """The same, but with doubles (`Double.toString`)."""
+    return compact_text(value, _double)
 
 
 def compact_bytes(value: object) -> bytes:
@@ -182,10 +191,6 @@ def _write(value: object, parts: list[str], quote: _Quote, double: Callable[[flo
             parts.append(value.text)
         case _:
             raise TypeError(f"{type(value).__name__} has no JSON form")
-
-
-def _no_double(value: float) -> str:
-    raise TypeError("its digits would be lost")
 
 
 def _double(value: float) -> str:

@@ -11,14 +11,11 @@ any script; default values are not checked).
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
-from secrets import token_hex
 from typing import Final
 
-from srfix.serde.connect.java_text import double_text
+from srfix.serde.connect.java_text import java_json
 from srfix.serde.errors import SchemaError
 from srfix.serde.schemas.models import Json
 
@@ -30,9 +27,6 @@ _NAME = re.compile(r"[^\W\d]\w*")
 _COMMENT: Final = re.compile(r'("(?:[^"\\]|\\.)*(?:"|\\?\Z))|/\*.*?(?:\*/|\Z)|//[^\n]*', re.DOTALL)
 """A text, which is kept, or a comment, which Avro's parser allows (Jackson's ALLOW_COMMENTS). A comment without an end
 extends to the end of the text, so that no text is searched again and again."""
-_MARK: Final = f"double {token_hex(8)} "
-_ESCAPED: Final = re.compile(r"\\(?:u(....)|.)")
-_MARKED: Final = re.compile(f'"{_MARK}([^"]*)"')
 
 
 def java_schema(text: str, references: Sequence[str] | None = (), *, inline: bool = False) -> str:
@@ -45,28 +39,6 @@ def full_name(name: str, space: str) -> str:
     if name.rfind(".") == 0:
         return name[1:]
     return name if "." in name or not space else f"{space}.{name}"
-
-
-def java_json(value: Json) -> str:
-    """JSON like Jackson's, without blanks: doubles and decimals in Java's form, escapes in upper case."""
-    text = json.dumps(_with_java_doubles(value), ensure_ascii=False, separators=(",", ":"))
-    return _ESCAPED.sub(_as_jackson, _MARKED.sub(r"\1", text))
-
-
-def _with_java_doubles(value: Json) -> Json:
-    if isinstance(value, float) and math.isinf(value):
-        return double_text(value)  # Jackson writes it as a text
-    if isinstance(value, float):
-        return f"{_MARK}{double_text(value)}"
-    if isinstance(value, Decimal):
-        return f"{_MARK}{value or abs(value)}"  # Java's BigDecimal has no negative zero
-    if isinstance(value, dict):
-        return {key: _with_java_doubles(item) for key, item in value.items()}
-    return [_with_java_doubles(item) for item in value] if isinstance(value, list) else value
-
-
-def _as_jackson(match: re.Match[str]) -> str:
-    return match[0].upper().replace("U", "u", 1) if match[1] else match[0]
 
 
 def _load(text: str) -> Json:

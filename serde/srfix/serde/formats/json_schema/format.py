@@ -27,11 +27,11 @@ from srfix.serde.connect.columns import (
     connect_of,
     connect_schema_of,
 )
+from srfix.serde.connect.java_text import java_json
 from srfix.serde.connect.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, ConnectSchema, ConnectType
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats import json as plain_json
-from srfix.serde.formats.avro.java_text import java_json
 from srfix.serde.formats.json import check_encoder, column_check, column_decoder, column_encoder
 from srfix.serde.formats.json_schema.connect import JsonType, connect_schema, is_required, is_union
 from srfix.serde.formats.json_schema.decode import connect_decoder

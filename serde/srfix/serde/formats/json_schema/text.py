@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from srfix.serde.connect.java_text import java_json
 from srfix.serde.connect.schema import DECIMAL_NAME, ConnectSchema, ConnectType
-from srfix.serde.formats.avro.java_text import java_json
 from srfix.serde.schemas.models import Json
 
 OWN: Final = "io.confluent.connect.json"
