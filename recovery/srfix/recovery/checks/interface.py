@@ -39,6 +39,7 @@ class CatalogueEntry:
     detection: str
     remedy: str
     checked_since: str = "0.1.0"
+    """The first version of srfix that looks for it; a check that is not in the first release names its own."""
 
 
 class Width(Enum):

@@ -172,7 +172,7 @@ def _unless_without_logging(facts: StoreFacts) -> str:
 def _what_happens(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext) -> str:
     if context.lookup_severity(role.subject) is Severity.NOTE:
         return why_nothing_fails(role.subject, context)
-    sentence = f"{_condition(role, context)}after a restore {failing_read(facts, role, faults, context)}."
+    sentence = f"{_condition(role, context)}after a restore {failing_read(role, faults, context)}."
     unless = (
         " Kafka Streams 2.7 or later never asks this subject, which would explain why the subject does not exist. "
         "If such a version runs, say so with --streams-version."
@@ -223,7 +223,7 @@ def _condition(role: RoleFacts, context: CheckContext) -> str:
     )
 
 
-def failing_read(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext) -> str:
+def failing_read(role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext) -> str:
     named = context.registry.context_of(role.subject)
     after = (
         "rows with these ids cannot be read"

@@ -19,10 +19,7 @@ from srfix.recovery.checks.interface import (
     Wanted,
     Width,
 )
-from srfix.recovery.checks.missing import (
-    findings_of,
-    is_of_global_store,
-)
+from srfix.recovery.checks.missing import findings_of, is_of_global_store
 from srfix.recovery.commands import shell_words
 from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest
@@ -232,7 +229,7 @@ def _foretold_of_phantom(
         )
         yield f"{subject} {does} {named_ids(pair.missing)}."
     if needless:
-        yield f"A {judged.reader.value} reader can read the rows without versions under this subject, so nothing fails."
+        yield _needless(judged)
         return
     if judged.looks_versions_up is not Certainty.CERTAIN:
         yield (
@@ -243,6 +240,10 @@ def _foretold_of_phantom(
         yield "So the restored rows cannot be read."
     if judged.asks_the_phantom(judged.running) is Certainty.UNTOLD and moment is Moment.RESTORE:
         yield _what_decides(judged)
+
+
+def _needless(judged: JudgedStore) -> str:
+    return f"A {judged.reader.value} reader can read the rows without versions under this subject, so nothing fails."
 
 
 def _what_decides(judged: JudgedStore) -> str:
@@ -299,7 +300,7 @@ def _foretold_of_new(
         yield f"{new.origin} is not registered under {subject}."
     yield f"{whose} asks this subject for the schemas of the records of topic {store.topic}."
     if needless:
-        yield f"A {judged.reader.value} reader can read the rows without versions under this subject, so nothing fails."
+        yield _needless(judged)
         return
     looks_up = judged.looks_versions_up is Certainty.CERTAIN
     if_so = "" if looks_up else ", if the store's reader looks up the version there"

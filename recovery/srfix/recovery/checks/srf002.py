@@ -69,7 +69,7 @@ def _explanation(
         sentences.append(
             "So the rows in these directories can be read. The next restore (after a lost state directory, "
             "a move of the partition to another instance, or a standby's take-over) loads records with these ids. Then "
-            f"{failing_read(facts, role, faults, context)}. This holds only for the state directories that you "
+            f"{failing_read(role, faults, context)}. This holds only for the state directories that you "
             "gave. They do not show standbys, or an instance that has restored since the copy."
         )
     return " ".join(sentences) + stands_beside(facts)

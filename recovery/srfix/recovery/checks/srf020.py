@@ -74,7 +74,7 @@ def _finding(request: TopicRequest, subject: Subject, asked_ids: Sequence[AskedI
     sentences = [
         _carried(request, reported_ids),
         _asked(subject, request.survey.subject_state(subject), reported_ids),
-        *_outcome(request, subject, reported_ids, fails),
+        *_outcome(request, subject, fails),
         *_already_read(request, asked_ids, met),
         *origin_in_words(origin, ids),
     ]
@@ -114,9 +114,7 @@ def _asked(subject: Subject, state: SubjectState, reported_ids: Sequence[AskedId
     return f"{holdings}, but not schema id {listed(lacks)} ({', '.join(map(str, codes))})."
 
 
-def _outcome(
-    request: TopicRequest, subject: Subject, reported_ids: Sequence[AskedId], fails: Sequence[AskedId]
-) -> Iterator[str]:
+def _outcome(request: TopicRequest, subject: Subject, fails: Sequence[AskedId]) -> Iterator[str]:
     if not fails:
         reader = request.answers.question.read.reader.value
         yield f"Nothing fails, because a {reader} reader can read the records without the versions under this subject."

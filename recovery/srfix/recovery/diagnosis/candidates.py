@@ -277,7 +277,7 @@ def supplied_skips(survey: Survey, *, application: str | None, names: frozenset[
     """The parts of the given inputs that srfix could not read, or did not follow because they are not among `names`."""
     for state in survey.supplied.state:
         if application is None or state.application == application:
-            yield from _of_state_directory(state, survey)
+            yield from _of_state_directory(state)
         else:
             yield Skipped(
                 what=f"the state directory {state.path}",
@@ -309,7 +309,7 @@ def supplied_skips(survey: Survey, *, application: str | None, names: frozenset[
             yield Skipped(what=f"ksqlDB ({answers.origin})", reason=problem, could_hide=True)
 
 
-def _of_state_directory(state: ApplicationState, survey: Survey) -> Iterator[Skipped]:
+def _of_state_directory(state: ApplicationState) -> Iterator[Skipped]:
     for problem in state.problems:
         # The names of the directories show the stores; a store without evidence is reported as skipped by itself.
         yield Skipped(what=problem.path, reason=problem.reason, could_hide=False)

@@ -54,8 +54,9 @@ def by_transactional_ids(application: str, ids: frozenset[str] | str | None) -> 
         return RestoreIsolation(
             isolation=Isolation.READ_UNCOMMITTED,
             weight=None,
-            detail=ids
-            and f"srfix does not know whether the application runs exactly-once ({ids}). So it counts records of "
+            detail=None
+            if ids is None
+            else f"srfix does not know whether the application runs exactly-once ({ids}). So it counts records of "
             "aborted transactions, too. If the application runs exactly-once, say --isolation read_committed",
         )
     own = sorted(transactional_id for transactional_id in ids if is_of(transactional_id, application))

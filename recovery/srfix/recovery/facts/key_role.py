@@ -269,7 +269,8 @@ def asymmetry(
     the subject that is the application's own (live before soft-deleted): neither the topic's keys, nor the source's key
     subject, nor a record has its id, because a repair registers such ids. Without one, a subject without any of the
     topic's ids was never repaired: its latest version is the reader's. So is a single id that the topic's keys carry
-    beside others, because a repair would have registered all of them."""
+    beside others, because a repair would have registered all of them. If the subject holds more ids, srfix only knows
+    that the reader writes one of them."""
     carried = tuple(sorted(set(topic_ids)))
     if not carried or not phantom.versions:
         return None

@@ -78,7 +78,16 @@ def apply_plan(
     exists, is locked and carries the plan, and srfix has compared everything that the plan expects (with `only`, on the
     subjects of these steps). After a kill at any instant, the same call continues: the step in flight may be in its
     before or its after state, everything else must be as expected. Registrations of a finished plan that somebody has
-    permanently deleted are made again. All runs continue one journal, so that one rollback undoes all."""
+    permanently deleted are made again. All runs continue one journal, so that one rollback undoes all.
+
+    :raises UsageError: if `only` names a code or an application of which the plan repairs nothing.
+    :raises PlanError: if the registry has changed since the plan, or if the journal belongs to another plan or is in
+        use: this run wrote nothing then. Or if the first write had another result than planned, and was taken back.
+    :raises RegistryError: if the registry did not answer before the first write, or refused that one; this run wrote
+        nothing then.
+    :raises AppliedInPartError: if it stopped after a write, of this run or of an earlier one, or if the first write got
+        no answer and may still take effect.
+    """
     registry = usable(registry)
     registry.forget_unknown_ids()
     yield from _Repair(plan, part_of(plan, only), registry).events(journal_path, clock)

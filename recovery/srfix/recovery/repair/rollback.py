@@ -52,7 +52,13 @@ _OURS: Final = "IMPORT"
 
 
 def roll_back(journal_path: Path, registry: GivenRegistry, *, clock: Callable[[], str] = now) -> Iterator[Event]:
-    """Undoes the steps that the journal records, last step first, and yields each. After a kill, call it again."""
+    """Undoes the steps that the journal records, last step first, and yields each. After a kill, call it again.
+
+    :raises PlanError: if there is no journal, it cannot be read or is in use, or this looks like another registry than
+        the plan's; nothing was written then.
+    :raises RegistryError: if the registry does not answer before the rollback begins.
+    :raises RolledBackInPartError: if it stopped after it had begun.
+    """
     registry = usable(registry)
     registry.forget_unknown_ids()
     yield from _RepairRollback(registry).events(journal_path, clock)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from typing import Final
 
 from srfix.recovery.actions.actions import Action
 from srfix.recovery.checks import srf016
@@ -16,6 +17,12 @@ from srfix.recovery.repair.plan_file import Cost, cost_of
 from srfix.recovery.repair.planning.repairs import SubjectRepair
 from srfix.serde.printable import capitalized
 from srfix.serde.subjects.names import Subject
+
+_OWNERS_SCHEMAS: Final = {
+    Owner.PRODUCERS: ("the producers'", "the next schema of its producers"),
+    Owner.APPLICATION: ("the application's", "the application's next internal schema"),
+}
+"""By owner: whose schema the outlook compares, in the genitive, and the schema that comes next."""
 
 
 def price(repairs: Collection[SubjectRepair], *, width: Width) -> Iterator[str]:
@@ -134,9 +141,9 @@ def _latest(repair: SubjectRepair) -> Iterator[str]:
 
 def _outlook(repair: SubjectRepair, *, leaves_live: bool) -> str:
     outlook, level = repair.outlook, repair.level
-    next_one = capitalized(_next_schema(repair))
+    whose, next_schema = _OWNERS_SCHEMAS[repair.want.owner]
+    next_one = capitalized(next_schema)
     own = outlook.own
-    whose = "the producers'" if repair.want.owner is Owner.PRODUCERS else "the application's"
     which = "" if own is None else f" (version {own.version}, schema id {own.schema_id})"
     its_own = f"{whose} own schema{which}"
     if outlook.refused_by:
@@ -164,17 +171,12 @@ def _outlook(repair: SubjectRepair, *, leaves_live: bool) -> str:
         )
         instead = " Plan with --keep soft-deleted to be sure that it is accepted." if leaves_live else ""
         return (
-            f"srfix does not know whether {_next_schema(repair)} will be accepted at {level}: schema id "
+            f"srfix does not know whether {next_schema} will be accepted at {level}: schema id "
             f"{enumerated(outlook.untold)} is live, and {why_not}.{instead}"
         )
     if leaves_live and level != "NONE":
         return f"{next_one} is checked against this version at {level}: {its_own} is compatible."
     return f"{next_one} is accepted as before."
-
-
-def _next_schema(repair: SubjectRepair) -> str:
-    by_producers = repair.want.owner is Owner.PRODUCERS
-    return "the next schema of its producers" if by_producers else "the application's next internal schema"
 
 
 def _listed(repair: SubjectRepair, *, deleted: bool) -> str:
