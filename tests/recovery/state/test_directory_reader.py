@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from srfix.recovery.state.directory import ApplicationState, Traces, stores_on_disk
+from srfix.recovery.state.directory import (
+    ApplicationState,
+    Traces,
+    databases,
+    existing_databases,
+    stores_on_disk,
+)
 from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.serde import UsageError
 
@@ -188,3 +194,35 @@ class TestReadStateDirectory:
         (tmp_path / "music").mkdir()
         with pytest.raises(UsageError, match="is not a state directory"):
             read_state_directory(tmp_path)
+
+
+DATABASES: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
+    # name: files and folders (/) below the task, its databases, those of them that exist
+    "a key-value store": (("rocksdb/t/CURRENT",), ("rocksdb/t",), ("rocksdb/t",)),
+    "one without a database": (("rocksdb/t/",), ("rocksdb/t",), ()),
+    "segments, by time": (
+        ("w/w.9000/CURRENT", "w/w.0/CURRENT", "w/w.10000/CURRENT"),
+        ("w/w.0", "w/w.9000", "w/w.10000"),
+        ("w/w.0", "w/w.9000", "w/w.10000"),
+    ),
+    "a segment that lost its CURRENT": (("w/w.0/CURRENT", "w/w.60000/1.sst"), ("w/w.0", "w/w.60000"), ("w/w.0",)),
+    "other folders beside segments": (
+        ("w/w.0/CURRENT", "w/copy/CURRENT", "w/w.60000.old/CURRENT", "w/v.60000/CURRENT"),
+        ("w/w.0",),
+        ("w/w.0",),
+    ),
+    "no segment yet": (("w/",), (), ()),
+    "a RocksDB that is no store of Kafka Streams": (("own/CURRENT", "own/1.sst"), (), ()),
+}
+
+
+@pytest.mark.parametrize("layout", DATABASES)
+def test_the_databases_of_a_store(layout: str, tmp_path: Path) -> None:
+    paths, folders, existing = DATABASES[layout]
+    task = tmp_path / "shop" / "0_0"
+    for path in paths:
+        (task / path).parent.mkdir(parents=True, exist_ok=True)
+        (task / path).mkdir() if path.endswith("/") else (task / path).touch()
+    ((directory,),) = (each.stores for each in only(tmp_path / "shop").tasks)
+    assert databases(directory) == tuple(task / folder for folder in folders)
+    assert existing_databases(directory) == tuple(task / folder for folder in existing)

@@ -22,10 +22,12 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
+from srfix.recovery.errors import NotPermittedError, StateDirectoryError
 from srfix.recovery.findings import Weight
 from srfix.recovery.internal_topics import parse
 from srfix.recovery.state.checkpoints import Checkpoint, StoreOffsets
-from srfix.serde.files import open_file
+from srfix.recovery.state.rocksdb import CURRENT
+from srfix.serde.files import is_there, open_file
 from srfix.serde.subjects.names import Topic, changelog_topic
 
 
@@ -53,6 +55,28 @@ def segment_start(path: Path, store: str) -> int | None:
     """The time from which on a segment holds rows, in milliseconds since the epoch; None if its name does not show it."""
     behind = path.name.removeprefix(f"{store}.")
     return int(behind) if behind != path.name and behind.isascii() and behind.isdecimal() else None
+
+
+def databases(store: StoreDirectory) -> tuple[Path, ...]:
+    """The folders of a store's databases: its own, or its segments', the oldest first. One may lack its database: it is
+    damaged, or no row came yet. None of a store of another kind."""
+    if store.kind is StoreKind.KEY_VALUE:
+        return (Path(store.path),)
+    try:
+        starts = {path: segment_start(path, store.name) for path in Path(store.path).iterdir() if path.is_dir()}
+    except PermissionError as error:
+        raise NotPermittedError.of(error.filename or store.path) from None
+    except OSError as error:
+        raise StateDirectoryError(f"{store.path} cannot be read: {error.strerror or error}") from None
+    return tuple(sorted((path for path, start in starts.items() if start is not None), key=lambda p: starts[p] or 0))
+
+
+def existing_databases(store: StoreDirectory) -> tuple[Path, ...]:
+    """Those of its databases that exist; none if its folder cannot be read."""
+    try:
+        return tuple(path for path in databases(store) if is_there(path / CURRENT))
+    except StateDirectoryError:
+        return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,10 +27,10 @@ from srfix.recovery.state.directory import (
     Task,
     Traces,
     Unreadable,
+    existing_databases,
     is_locked,
-    segment_start,
 )
-from srfix.recovery.state.rocksdb import read_column_family
+from srfix.recovery.state.rocksdb import CURRENT, read_column_family
 from srfix.serde import bounds
 from srfix.serde.errors import UsageError
 from srfix.serde.files import is_there, parse_json, read_file
@@ -42,7 +42,6 @@ _APPLICATION_ID: Final = re.compile(r"[A-Za-z0-9._-]+")
 _NAMED_TOPOLOGY: Final = re.compile(r"__(.+)__")
 _GLOBAL: Final = "global"
 _ROCKSDB: Final = "rocksdb"
-_CURRENT: Final = "CURRENT"
 _DEEPEST: Final = 4
 """How many levels of folders lie between an application's folder and a database's, with a named topology, plus one."""
 _CHECKPOINT: Final = ".checkpoint"
@@ -189,7 +188,7 @@ class _Reader:
 
     def _stores(self, path: Path) -> Iterator[StoreDirectory]:
         for child in self._children(path):
-            if child.name == _ROCKSDB and not is_there(child / _CURRENT):
+            if child.name == _ROCKSDB and not is_there(child / CURRENT):
                 for store in self._children(child):
                     yield StoreDirectory(name=store.name, kind=StoreKind.KEY_VALUE, path=str(store))
             else:
@@ -212,19 +211,11 @@ class _Reader:
 
     def _offsets_of(self, store: StoreDirectory) -> StoreOffsets | None:
         """The store's own offsets; of its segments, those of the newest that has some, as Kafka Streams reads it."""
-        if store.kind is StoreKind.OTHER:
-            return None
-        path = Path(store.path)
-        databases = [path] if store.kind is StoreKind.KEY_VALUE else self._segments(store)
-        return next((offsets for database in databases if (offsets := self._offsets(database)) is not None), None)
-
-    def _segments(self, store: StoreDirectory) -> list[Path]:
-        starts = {child: segment_start(child, store.name) for child in self._children(Path(store.path))}
-        segments = [child for child, start in starts.items() if start is not None]
-        return sorted(segments, key=lambda child: starts[child] or 0, reverse=True)
+        paths = reversed(existing_databases(store))
+        return next((offsets for path in paths if (offsets := self._offsets(path)) is not None), None)
 
     def _offsets(self, path: Path) -> StoreOffsets | None:
-        if self._library_is_missing or not is_there(path / _CURRENT):
+        if self._library_is_missing:
             return None
         with self._noting(path):
             try:

@@ -156,10 +156,10 @@ def _remove(view: Path, lock: Path) -> None:
 ROWS_IN_A_CHUNK: Final = 1_000
 """How many rows are read together by default; more are not faster."""
 
-_CURRENT: Final = "CURRENT"
+CURRENT: Final = "CURRENT"
 _FIRST_CHUNK: Final = 8
 _COPIED: Final = {
-    _CURRENT: bounds.MOST_NAME_BYTES,
+    CURRENT: bounds.MOST_NAME_BYTES,
     "IDENTITY": bounds.MOST_NAME_BYTES,
     "OPTIONS-*": bounds.MOST_SETTINGS_BYTES,
     "MANIFEST-*": bounds.MOST_COPIED_BYTES,
@@ -352,8 +352,8 @@ def _viewing(database: Path, *, needs_current: bool = True) -> Iterator[Path]:
 
 def _refuse_without_current(database: Path) -> None:
     try:
-        is_file = stat.S_ISREG((database / _CURRENT).stat().st_mode)
+        is_file = stat.S_ISREG((database / CURRENT).stat().st_mode)
     except (FileNotFoundError, NotADirectoryError):
         is_file = False
     if not is_file:
-        raise StateDirectoryError(f"{database} is not a RocksDB database: it has no file {_CURRENT}.")
+        raise StateDirectoryError(f"{database} is not a RocksDB database: it has no file {CURRENT}.")

@@ -7,14 +7,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from msgspec import UNSET, UnsetType, field
 
 from srfix.recovery.documents import Count, DatedDocument, Part, PlaceNotLookedAt
 from srfix.recovery.errors import LibraryMissingError, NotPermittedError, StateDirectoryError
-from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, Traces, is_task_locked
+from srfix.recovery.state.directory import (
+    ApplicationState,
+    StoreDirectory,
+    StoreKind,
+    Task,
+    Traces,
+    existing_databases,
+    is_task_locked,
+)
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading.detection import detect_format
 from srfix.recovery.stores.rocksdb_files import newest_options
@@ -68,22 +75,11 @@ def _by_layout(traces: Traces) -> tuple[str, str]:
 def _rocksdb(application: ApplicationState) -> str | None:
     for task in application.tasks:
         for store in task.stores:
-            for database in databases_of(store):
+            for database in existing_databases(store):
                 options = newest_options(database)
                 if options is not None and options.rocksdb_version is not None:
                     return options.rocksdb_version
     return None
-
-
-def databases_of(store: StoreDirectory) -> tuple[Path, ...]:
-    """A store's own database, or those of its segments, by name; empty for a store of another kind."""
-    path = Path(store.path)
-    try:
-        if store.kind is StoreKind.SEGMENTED:
-            return tuple(sorted(child for child in path.iterdir() if (child / "CURRENT").is_file()))
-        return (path,) if (path / "CURRENT").is_file() else ()
-    except OSError:
-        return ()
 
 
 class Offset(Part):
@@ -181,7 +177,7 @@ def _store(application: ApplicationState, task: Task, store: StoreDirectory, for
         form=None if form.form is None else form.form.value,
         form_certain=form.is_certain,
         form_because=form.because,
-        databases=len(databases_of(store)),
+        databases=len(existing_databases(store)),
         changelog=application.changelog(task, store.name),
         offsets=None if store.offsets is None else store.offsets.entries,
         closed=None if store.offsets is None else not store.offsets.is_open,

@@ -11,7 +11,7 @@ import pytest
 
 from srfix.recovery import StateDirectoryError
 from srfix.recovery.errors import RowsUnreadableError
-from srfix.recovery.state.directory import ApplicationState
+from srfix.recovery.state.directory import ApplicationState, existing_databases
 from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.state.formats.values import PLAIN, TIMESTAMPED, WITH_HEADERS
 from srfix.recovery.state.reading.store import open_stores
@@ -20,7 +20,7 @@ from srfix.recovery.state.writing.database import new_database
 from srfix.recovery.state.writing.kinds import Release, WrittenKind
 from srfix.recovery.stores.choices import OnError
 from srfix.recovery.stores.rebuild.change import StoreChange
-from srfix.recovery.stores.rebuild.migrate import Migration, database_paths, migrate
+from srfix.recovery.stores.rebuild.migrate import Migration, migrate
 from srfix.serde import DecodeError, UsageError
 
 KINDS = Path(__file__).parents[2] / "state" / "data" / "kinds"
@@ -38,7 +38,7 @@ def rows_of(state: ApplicationState, *, offsets: bool = False) -> Rows:
     found: Rows = {}
     for task in state.tasks:
         for store in task.stores:
-            for path in database_paths(store):
+            for path in existing_databases(store):
                 with opened(path) as database:
                     for family in database.families:
                         rows = dict(database.rows(family))
@@ -187,6 +187,15 @@ class TestRefused:
         with pytest.raises(StateDirectoryError, match="cannot be read as a RocksDB"):
             migrated(state_of(tmp_path / "old"), tmp_path / "a", "2.7")
         assert [path.name for path in tmp_path.iterdir()] == ["old"]
+
+    def test_a_segment_that_lost_a_file_completes_nothing(self, tmp_path: Path) -> None:
+        for segment in ("w.0", "w.60000"):
+            with new_database(tmp_path / "app" / "0_0" / "w" / segment, [TIMESTAMPED], Release(4, 1, 2)) as database:
+                database.put(TIMESTAMPED, bytes(13), bytes(8) + b"v")
+        (tmp_path / "app" / "0_0" / "w" / "w.60000" / "CURRENT").unlink()
+        with pytest.raises(StateDirectoryError, match=r"w\.60000 is not a RocksDB database: it has no file CURRENT"):
+            migrated(state_of(tmp_path / "app"), tmp_path / "a", "4.1.2")
+        assert [path.name for path in tmp_path.iterdir()] == ["app"]
 
     def test_a_store_that_a_killed_process_left_open(self, tmp_path: Path) -> None:
         left_open(tmp_path / "app" / "0_0" / "rocksdb" / "s")

@@ -72,7 +72,7 @@ def not_read(
 
 def not_closed(owned_stores: Iterable[tuple[ApplicationState, StateStore]]) -> Iterator[str]:
     """A line for each application whose tasks have no checkpoint, so that rows in memory may have been lost."""
-    from srfix.recovery.state.reading.detection import databases
+    from srfix.recovery.state.directory import databases
 
     tasks: dict[str, dict[str, None]] = {}
     for application, store in owned_stores:

@@ -22,9 +22,9 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
-from srfix.recovery.errors import FormatError, NotPermittedError, StateDirectoryError
+from srfix.recovery.errors import FormatError, StateDirectoryError
 from srfix.recovery.internal_topics import JoinStore, join_store
-from srfix.recovery.state.directory import StoreDirectory, StoreKind, segment_start
+from srfix.recovery.state.directory import StoreDirectory, StoreKind, databases, segment_start
 from srfix.recovery.state.formats.joins import (
     decode_combined_key,
     decode_join_side_key,
@@ -87,20 +87,6 @@ def is_empty(store: StoreDirectory) -> bool:
         return not any(Path(store.path).iterdir())
     except OSError:
         return False
-
-
-def databases(store: StoreDirectory) -> tuple[Path, ...]:
-    if store.kind is StoreKind.KEY_VALUE:
-        return (Path(store.path),)
-    try:
-        paths = [
-            path for path in Path(store.path).iterdir() if path.is_dir() and segment_start(path, store.name) is not None
-        ]
-    except PermissionError as error:
-        raise NotPermittedError.of(error.filename or store.path) from None
-    except OSError as error:
-        raise StateDirectoryError(f"{store.path} cannot be read: {error.strerror or error}") from None
-    return tuple(sorted(paths, key=lambda path: segment_start(path, store.name) or 0))
 
 
 def segments(

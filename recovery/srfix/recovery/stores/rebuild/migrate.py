@@ -19,9 +19,9 @@ from srfix.recovery.state.checkpoints import (
     parse_offsets,
     with_meaning,
 )
-from srfix.recovery.state.directory import ApplicationState, StoreDirectory, Task
+from srfix.recovery.state.directory import ApplicationState, StoreDirectory, Task, databases
 from srfix.recovery.state.formats.values import SESSION_WITH_HEADERS, WINDOW_WITH_HEADERS, WITH_HEADERS
-from srfix.recovery.state.rocksdb import opened
+from srfix.recovery.state.rocksdb import CURRENT, opened
 from srfix.recovery.state.writing.database import new_database
 from srfix.recovery.state.writing.kinds import Release
 from srfix.recovery.state.writing.staging import finished_before, staged
@@ -29,12 +29,12 @@ from srfix.recovery.stores.choices import OnError
 from srfix.recovery.stores.rebuild.change import RowChange, StoreChange, form_to_change, in_order
 from srfix.recovery.stores.rebuild.report import Tally
 from srfix.serde.errors import UsageError
+from srfix.serde.files import is_there
 from srfix.serde.schemas.models import Json
 
 _PROCESS_METADATA: Final = "kafka-streams-process-metadata"
 _POSITIONS: Final = (Release(3, 2), Release(4, 3))
 """From the first version on, and before the second, there are `<store>.position` files."""
-_CURRENT: Final = "CURRENT"
 _HEADERS: Final = frozenset({WITH_HEADERS, SESSION_WITH_HEADERS, WINDOW_WITH_HEADERS})
 _CHECKPOINT: Final = ".checkpoint"
 
@@ -131,10 +131,12 @@ def _write_store(
 ) -> tuple[CheckpointEntry, ...]:
     """Returns the offsets that it has reached, of its newest database."""
     relative = Path(store.path).relative_to(task.path)
-    databases = database_paths(store)
-    if not databases:
+    paths = databases(store)
+    if not any(is_there(path / CURRENT) for path in paths):
         if store.name in migration.changes:
-            raise UsageError(f"{store.path} is not a RocksDB database, so srfix cannot rewrite its rows.")
+            raise UsageError(
+                f"{store.path} is not a RocksDB database of Kafka Streams, so srfix cannot rewrite its rows."
+            )
         shutil.copytree(store.path, folder.path / relative)
         tally.notes.append(f"{store.path} is not a RocksDB database of Kafka Streams, so srfix copied it as it is.")
         return ()
@@ -142,20 +144,11 @@ def _write_store(
     form = None if wanted_change is None else form_to_change(store, wanted_change)
     change = RowChange(wanted_change, form=form, task=task.name, store=store.name, tally=tally)
     newest: tuple[CheckpointEntry, ...] = ()
-    for database in databases:
+    for database in paths:
         target = folder.path / relative / database.relative_to(store.path)
         entries = copy_database(database, target, migration.release, change, takes_open=migration.takes_open)
         newest = entries or newest
     return newest
-
-
-def database_paths(store: StoreDirectory) -> tuple[Path, ...]:
-    """The databases of a store: its directory, or each of its segments, the oldest first; empty if it is no RocksDB."""
-    path = Path(store.path)
-    if (path / _CURRENT).is_file():
-        return (path,)
-    segments = [child for child in path.iterdir() if (child / _CURRENT).is_file()]
-    return tuple(sorted(segments, key=lambda child: (len(child.name), child.name)))
 
 
 def refuse_open(offsets: StoreOffsets, path: str) -> None:
