@@ -72,7 +72,7 @@ def _comes_from_an_interrupt(error: BaseException | None, seen_ids: set[int]) ->
 
 
 def take_over_streams() -> None:
-    """Opens closed file descriptors: the next opened file would get such a number, and then srfix's messages."""
+    """Opens the standard streams that are closed: else the next opened file gets a stream's number and srfix's messages."""
     for number, flags in _WHEN_CLOSED.items():
         try:
             os.fstat(number)

@@ -1,4 +1,4 @@
-"""The options from the command line, for the commands that srfix prints. It prints no secret."""
+"""The options that a person gave, for the commands that srfix prints: it repeats them there, but no secret."""
 
 from __future__ import annotations
 

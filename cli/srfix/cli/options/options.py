@@ -247,10 +247,7 @@ only_option = click.option(
     "--only",
     multiple=True,
     metavar="CODE|APPLICATION",
-    help=(
-        "Only the steps that repair this finding code or this application; repeatable. You can carry out the other "
-        "steps later."
-    ),
+    help="Only the part of the plan that repairs this finding code or this application; repeatable.",
 )
 
 

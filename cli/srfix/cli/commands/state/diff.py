@@ -85,9 +85,10 @@ def diff(
         else:
             done = [to_compare.part(cluster, store) for store in stores]
     partitions = {store.partition for store in stores}
-    is_whole = None in partitions or choice.task is not None
-    apart = [partition for partition in to_compare.ranges if not (is_whole or partition in partitions)]
-    unseen = [f"partition {partition} of {name}: its task is not in {directory}" for partition in apart]
+    # A global store has all partitions; with --task, nobody asked for the others.
+    has_all_wanted = None in partitions or choice.task is not None
+    absent = [] if has_all_wanted else [partition for partition in to_compare.ranges if partition not in partitions]
+    unseen = [f"partition {partition} of {name}: its task is not in {directory}" for partition in absent]
     unseen += [line for group in (choosing.shut_places(application), choosing.shut_stores(stores)) for line in group]
     if application.is_in_use:
         unseen.append("rows in the memory of the process that has the directory open")
