@@ -139,6 +139,17 @@ class TestLostInChangelog:
             assert diagnosis.findings == ()
             assert "no living application with such a name" in of_changelogs(diagnosis)[0].reason
 
+    def test_a_group_without_a_sign_of_kafka_streams_is_not_its_application(self) -> None:
+        """Seen wrong: a database's topic was the changelog of a consumer group, which is named like the database."""
+        topic = "inventory-db-changelog"
+        with world_of({"users": 1, topic: 1}) as world:
+            world.registry.seed(f"{topic}-value", W1)
+            world.put(topic, ("ann", frame_id(99, b"\x02")))
+            world.consume("inventory", users=0)
+            diagnosis = look(world)
+            assert diagnosis.findings == ()
+            assert "no living application with such a name" in of_changelogs(diagnosis)[0].reason
+
     def test_without_an_application_it_is_said_and_no_finding(self) -> None:
         topic = "my-orders-changelog"
         with world_of({topic: 1}) as other:

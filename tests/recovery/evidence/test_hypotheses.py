@@ -30,7 +30,9 @@ from srfix.recovery.evidence.application import Applications
 from srfix.recovery.evidence.hypotheses import Hypothesis, Verdict, choose
 from srfix.recovery.evidence.rules import MARGIN, POINTS, RULES
 from srfix.recovery.facts.stores import SuspectStore
+from srfix.recovery.facts.supplied import Supplied
 from srfix.recovery.findings import Evidence, Weight
+from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.serde import Topic, UsageError
 from tests.recovery.world import World, value, world_of
 
@@ -157,6 +159,15 @@ class TestTheTopic:
     def test_a_source_named_after_its_records_is_found_by_the_ids_in_it(self, world: World) -> None:
         schema_id = world.registry.seed("com.example.Visit", record("id", "place"))
         world.put("enriched", ("a", value(schema_id)))
+        phantom(world, "shop-t-changelog", "ID", "PLACE")
+        world.commit("shop", enriched=0, logins=0)
+        assert decided(world) == ("shop/t", "enriched")
+
+    def test_so_is_one_under_whose_subject_only_a_reader_registered_its_schema(self, world: World) -> None:
+        """Seen wrong: its subject held another application's schema (Streams 2.7 and later), so the topic was out."""
+        schema_id = world.registry.seed("com.example.Visit", record("id", "place"))
+        world.put("enriched", ("a", value(schema_id)))
+        world.registry.seed("enriched-value", record("MOOD"))
         phantom(world, "shop-t-changelog", "ID", "PLACE")
         world.commit("shop", enriched=0, logins=0)
         assert decided(world) == ("shop/t", "enriched")
@@ -291,6 +302,17 @@ class TestTheApplication:
         world.commit("shop-eu", logins=0)
         world.commit("shop", users=0, logins=0)
         assert decided(world) is None
+
+    def test_so_does_a_store_of_that_name_on_the_disk_of_the_other_one(self, world: World, tmp_path: Path) -> None:
+        """Seen wrong: the store was the other one's, and in the directory that the person gave."""
+        phantom(world, "shop-eu-t-changelog")
+        world.commit("shop-eu", logins=0)
+        world.commit("shop", users=0, logins=0)
+        for store in ("t", "u"):
+            (tmp_path / "shop-eu" / "0_0" / "rocksdb" / store).mkdir(parents=True)
+        (tmp_path / "shop-eu" / "0_0" / ".checkpoint").write_text("0\n1\nlogins 0 0\n")
+        world.supplied = Supplied(state=read_state_directory(tmp_path))
+        assert verdicts(world)["shop-eu-t-changelog"].chosen is None
 
     def test_of_two_applications_the_one_that_reads_the_topic_after_which_the_store_is_named_has_it(
         self, world: World

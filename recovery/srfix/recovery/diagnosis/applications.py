@@ -278,7 +278,7 @@ class ChangelogLook:
         survey, among = self.survey, self.applications
         prefixes = application_prefixes(topic)
         survey.ask_commits(prefixes)
-        named = (name for name in prefixes if among.is_group(name) and not among.is_plain(name))
+        named = (name for name in prefixes if among.is_group(name) and among.has_signs(name, topic))
         living = next((name for name in named if not among.has_read(name, topic)), None)
         owner = living or next((name for name in prefixes if name in survey.supplied.applications), None)
         return owner or generated_owner(topic)

@@ -278,7 +278,12 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
     bare = schema_similarity.topics_without_subject(split, survey)
     too_many = frozenset(_not_read(split, survey))
     fit = {piece.topic for piece in pieces if piece.kind == rules.ALL_FIELDS.kind and not piece.against}
-    pieces.extend(_by_ids(split, [topic for topic in bare if topic not in too_many and topic not in fit], survey))
+    doubtful = sorted(schema_similarity.topics_of_readers_schemas(split, survey), key=lambda topic: topic not in read)
+    to_peek = (*(topic for topic in bare if topic not in too_many), *doubtful[:_MOST_PEEKED])
+    by_ids = tuple(_by_ids(split, [topic for topic in to_peek if topic not in fit], survey))
+    shown = {piece.topic for piece in by_ids}
+    pieces = [piece for piece in pieces if not (piece.topic in shown and rules.NO_FIELD.says(piece))]
+    pieces.extend(by_ids)
     compared = {piece.topic for piece in pieces if piece.kind in (rules.ALL_FIELDS.kind, rules.NO_IDS.kind)}
     named_after = {piece.topic for piece in pieces if piece.kind == names_and_offsets.NAME}
     # If an application has committed nothing, srfix does not know what it reads.

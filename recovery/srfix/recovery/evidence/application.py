@@ -78,6 +78,9 @@ class Applications:
         generation = from_commit_metadata(self._survey.commit_metadata(name).values())
         return generation is not None and generation.oldest is not None
 
+    def has_signs(self, name: str, changelog: Topic) -> bool:
+        return any(not piece.against for piece in (*self.evidence(name), *self.of_name(changelog, name)))
+
     def is_plain(self, name: str) -> bool:
         return any(piece.kind == rules.PLAIN_GROUP.kind for piece in self.evidence(name))
 
@@ -99,11 +102,14 @@ class Applications:
             yield rules.LEFT_TOPICS.of_application(name, f"there is no group {name}, but there is topic {internal}")
 
     def of_store(self, name: str, store: str) -> Iterator[Evidence]:
-        """Evidence against a store that is not in its application's given files; an in-memory store leaves none."""
+        """Whether a store is in its application's given files; an in-memory store leaves none in a state directory."""
         names = {
             on_disk.name for on_disk in self._survey.supplied.stores_on_disk() if on_disk.prefix == name
         } | self._survey.supplied.stores_of_topologies(name)
-        if names and store not in names:
+        if store in names:
+            detail = f"the files that you gave for application {name} have a store called {store}"
+            yield rules.THERE.of_application(name, detail)
+        elif names:
             yield rules.NOT_THERE.of_application(
                 name,
                 f"the files that you gave for application {name} have {counted(len(names), 'store')}, and none is "

@@ -35,7 +35,7 @@ _LISTS: Final = frozenset({"array", "map"})
 _NAMED: Final = frozenset({"record"})
 _ANY: Final = frozenset({"any"})
 FITS: Final = 2
-_NOBODYS: Final = frozenset(
+NOBODYS: Final = frozenset(
     {"io.confluent.ksql.avro_schemas.KsqlDataSourceSchema", "KsqlDataSourceSchema", "ConnectDefault"}
 )
 """Record names that Connect and ksqlDB give to any record."""
@@ -196,7 +196,7 @@ def _shared(internal: Writer, writer: Writer) -> tuple[int, int]:
 
 def record_of(schema: Schema) -> str | None:
     name = name_of_record(schema)
-    return None if name in _NOBODYS else name
+    return None if name in NOBODYS else name
 
 
 def name_of_record(schema: Schema) -> str | None:

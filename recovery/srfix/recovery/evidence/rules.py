@@ -71,6 +71,11 @@ NOT_THERE: Final = _application(
     "the person gave the application's state directory or topology, and it has no store of this name",
     against=True,
 )
+THERE: Final = _application(
+    "there",
+    Weight.WEAK,
+    "the person gave the application's state directory or topology, and it has a store of this name",
+)
 GIVEN: Final = _application(
     "given",
     Weight.STRONG,
@@ -198,6 +203,7 @@ RULES: Final = (
     PLAIN_GROUP,
     OTHER_QUERY,
     NOT_THERE,
+    THERE,
     _source(
         "explicit", Weight.CONCLUSIVE, "a person names it (`--source`): this decides, whatever the other evidence says"
     ),

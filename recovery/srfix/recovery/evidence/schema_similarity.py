@@ -19,6 +19,7 @@ from srfix.recovery.evidence import rules
 from srfix.recovery.evidence.application import Applications
 from srfix.recovery.evidence.comparing import (
     FITS,
+    NOBODYS,
     Comparison,
     Internal,
     Writer,
@@ -178,6 +179,20 @@ def topics_without_subject(store: SuspectStore, survey: Survey) -> tuple[Topic, 
         return latest is None or not of_version(latest, survey).names
 
     return _candidates(store, survey, tells_nothing, ("tells nothing",))
+
+
+def topics_of_readers_schemas(store: SuspectStore, survey: Survey) -> tuple[Topic, ...]:
+    """Topics whose subject may hold only what readers registered there (Kafka Streams from 2.7 on registers its internal
+    schemas under the source's subject), while the producers name theirs by the record; none if nobody does that."""
+
+    def is_readers(topic: Topic) -> bool:
+        subject = store.source_subject(topic, Role.VALUE)
+        latest = survey.latest(subject) if survey.has_subject(subject) else None
+        return latest is not None and name_of_record(latest.schema) in NOBODYS
+
+    if all(split_subject(split_context(subject)[1]) is not None for subject in survey.subjects()):
+        return ()
+    return _candidates(store, survey, is_readers, ("readers' schemas",))
 
 
 def compare_by_ids(store: SuspectStore, survey: Survey, topics: Collection[Topic]) -> Iterator[Evidence]:
