@@ -29,7 +29,7 @@ from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import CheckContext, Cluster, Examination, LocalCensus, Survey, diagnose
-from srfix.recovery.cluster.cluster import GroupListing
+from srfix.recovery.cluster.answers import GroupListing
 from srfix.serde import RegistryClient
 from srfix.serde.wire import frame_id
 

@@ -39,9 +39,9 @@ FOREIGN_KEY_JOIN: Final = "shop-KTABLE-FK-JOIN-SUBSCRIPTION-REGISTRATION-0000000
 class ConfiguredCluster(Cluster):
     """A cluster that says how its topics are configured, as a real one does and the embedded one cannot."""
 
-    def topic_configs(self, topics: Iterable[str], *, timeout_s: float = 5.0) -> Mapping[Topic, TopicConfigs]:
+    def topic_configs(self, topic: str, *, timeout_s: float = 5.0) -> TopicConfigs:
         values = {"cleanup.policy": "delete", "retention.ms": "86400000", "retention.bytes": "-1"}
-        return {Topic(name): TopicConfigs(topic=Topic(name), values=values, problem=None) for name in topics}
+        return TopicConfigs(topic=Topic(topic), values=values, problem=None)
 
 
 def _users(world: World, *rows: bytes, phantom: Iterable[str] = (R,)) -> None:

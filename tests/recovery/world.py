@@ -16,7 +16,8 @@ from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.census.interface import CensusEngine
 from srfix.recovery.census.local import LocalCensus
 from srfix.recovery.checks.interface import Width
-from srfix.recovery.cluster.cluster import Cluster, GroupListing
+from srfix.recovery.cluster.answers import GroupListing
+from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.diagnosis.diagnose import diagnose
 from srfix.recovery.diagnosis.examination import Examination
 from srfix.recovery.facts.reader import CheckContext, Reader, StreamsVersion

@@ -190,7 +190,7 @@ def test_a_seed_that_is_killed_comes_to_the_same_end(stage: Stage) -> None:
     stage.srfix("apply", str(stage.plan), "--yes")
     assert newest(stage.broker, stage.changelog) == expected
     with Cluster({"bootstrap.servers": stage.broker.bootstrap_servers}) as cluster:
-        configs = cluster.topic_configs([stage.changelog])[stage.changelog].values or {}  # type: ignore[index]
+        configs = cluster.topic_configs(stage.changelog).values or {}
     assert (configs["cleanup.policy"], configs["message.timestamp.type"]) == ("compact", "CreateTime")
     stage.kill_on_the_way("rollback", str(stage.plan), "--yes", events=1, more_s=0.05)
     stage.srfix("rollback", str(stage.plan), "--yes")

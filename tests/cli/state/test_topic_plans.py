@@ -6,7 +6,7 @@ That knows no groups and no configurations, and creates no topics for clients: w
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +49,9 @@ def real_answers(broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch) -> Non
     def group_state(_self: Cluster, group: str, *, timeout_s: float = 5.0) -> GroupState:
         return GroupState(group=group, state="Empty", members=0, problem=None)
 
-    def topic_configs(_self: Cluster, topics: Iterable[str], *, timeout_s: float = 5.0) -> Mapping[Topic, TopicConfigs]:
+    def topic_configs(_self: Cluster, topic: str, *, timeout_s: float = 5.0) -> TopicConfigs:
         values = {"cleanup.policy": "compact", "message.timestamp.type": "CreateTime"}
-        return {Topic(each): TopicConfigs(topic=Topic(each), values=values, problem=None) for each in topics}
+        return TopicConfigs(topic=Topic(topic), values=values, problem=None)
 
     def create_topic(_self: KafkaHand, topic: str, partitions: int, **_more: object) -> None:
         broker.create_topic(topic, partitions)

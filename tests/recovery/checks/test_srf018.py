@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import pytest
 
@@ -18,8 +18,8 @@ class ConfiguredCluster(Cluster):
 
     configs: Mapping[str, str]
 
-    def topic_configs(self, topics: Iterable[str], *, timeout_s: float = 5.0) -> Mapping[Topic, TopicConfigs]:
-        return {Topic(t): TopicConfigs(topic=Topic(t), values=self.configs, problem=None) for t in topics}
+    def topic_configs(self, topic: str, *, timeout_s: float = 5.0) -> TopicConfigs:
+        return TopicConfigs(topic=Topic(topic), values=self.configs, problem=None)
 
 
 @pytest.fixture(autouse=True)

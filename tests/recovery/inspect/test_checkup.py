@@ -7,7 +7,8 @@ from typing import cast
 
 import pytest
 
-from srfix.recovery.cluster.cluster import Cluster, GroupListing
+from srfix.recovery.cluster.answers import GroupListing
+from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.inspect.checkup import Outcome, check_cluster
 from srfix.serde.errors import ClusterError
 from srfix.serde.subjects.names import Topic

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from srfix.recovery.cluster.cluster import GroupListing
+from srfix.recovery.cluster.answers import GroupListing
 from srfix.recovery.inspect.internal_subjects import (
     ListedSubject,
     SubjectClass,

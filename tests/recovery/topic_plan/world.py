@@ -110,11 +110,8 @@ class World:
         state = None if self.members is None else "Stable" if self.members else "Empty"
         return GroupState(group=group, state=state, members=self.members, problem=problem)
 
-    def topic_configs(self, topics: Iterable[str]) -> Mapping[Topic, TopicConfigs]:
-        return {
-            Topic(topic): TopicConfigs(topic=Topic(topic), values=dict(self.configs[topic]), problem=None)
-            for topic in topics
-        }
+    def topic_configs(self, topic: str) -> TopicConfigs:
+        return TopicConfigs(topic=Topic(topic), values=dict(self.configs[topic]), problem=None)
 
     def watermarks(self, topic: str, partitions: Iterable[int]) -> Mapping[int, tuple[int, int]]:
         found = {each: (self.logs[topic][each].start, self.logs[topic][each].end) for each in partitions}

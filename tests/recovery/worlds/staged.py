@@ -16,8 +16,8 @@ from uuid import UUID
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.census.counting import ColumnReader, PartitionCounter
 from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, PartitionCensus
-from srfix.recovery.cluster.answers import Commit, GroupState, TopicConfigs
-from srfix.recovery.cluster.cluster import Cluster, GroupListing
+from srfix.recovery.cluster.answers import Commit, GroupListing, GroupState, TopicConfigs
+from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.cluster.streams_members import StreamsMembers
 from srfix.recovery.diagnosis.diagnose import diagnose
@@ -119,13 +119,10 @@ class _Cluster(Cluster):
             client_ids=tuple(sorted(known.client_ids)),
         )
 
-    def topic_configs(self, topics: Iterable[str], *, timeout_s: float = 5.0) -> Mapping[Topic, TopicConfigs]:
-        return {Topic(topic): self._configs(topic) for topic in topics}
-
     def _group(self, group: str) -> Group:
         return self._world.groups.get(group, Group())
 
-    def _configs(self, topic: str) -> TopicConfigs:
+    def topic_configs(self, topic: str, *, timeout_s: float = 5.0) -> TopicConfigs:
         setup = self._world.topics.get(topic)
         if setup is None or setup.policy is None:
             return TopicConfigs(topic=Topic(topic), values=None, problem="the cluster does not say")

@@ -34,6 +34,14 @@ class TopicConfigs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GroupListing:
+    groups: tuple[str, ...]
+    """The ids of the groups, sorted; if there is a problem, only those that could be listed."""
+    problem: str | None
+    """Why the list is missing or incomplete (an old or embedded broker, an ACL); None if it is complete."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupState:
     group: str
     state: str | None

@@ -9,10 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, Self, TypeVar, cast
 
-from srfix.recovery.cluster.answers import Commit, GroupState, TopicConfigs, refusal
+from srfix.recovery.cluster.answers import Commit, GroupListing, GroupState, TopicConfigs, refusal
 from srfix.recovery.cluster.group_offsets import GroupOffsets
 from srfix.recovery.cluster.log_reader import read_places, read_range
 from srfix.recovery.cluster.raw_record import RawRecord
@@ -38,14 +37,6 @@ class _Offset(Protocol):
 class _ConfigValue(Protocol):
     @property
     def value(self) -> str | None: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupListing:
-    groups: tuple[str, ...]
-    """The ids of the groups, sorted; if there is a problem, only those that could be listed."""
-    problem: str | None
-    """Why the list is missing or incomplete (an old or embedded broker, an ACL); None if it is complete."""
 
 
 class Cluster:
@@ -203,34 +194,25 @@ class Cluster:
         """
         return streams_members(self._open_admin(), group, timeout_s=timeout_s)
 
-    def topic_configs(self, topics: Iterable[str], *, timeout_s: float = 5.0) -> Mapping[Topic, TopicConfigs]:
-        """The configuration of each topic. If the cluster refuses one, its answer has a `problem`; no error is raised.
-
-        The topics must exist; do not use this to find out whether one exists.
-        """
+    def topic_configs(self, topic: str, *, timeout_s: float = 5.0) -> TopicConfigs:
+        """The configuration of a topic, which must exist. If the cluster refuses, the answer has a `problem`; no error is
+        raised."""
         from confluent_kafka import KafkaException
         from confluent_kafka.admin import ConfigResource, ResourceType
 
-        wanted = [ConfigResource(ResourceType.TOPIC, topic) for topic in dict.fromkeys(topics)]
-        if not wanted:
-            return {}
-        if self._lacks_controller:
-            nobody = "only a controller could answer, and the cluster has none"
-            return {Topic(r.name): TopicConfigs(topic=Topic(r.name), values=None, problem=nobody) for r in wanted}
-        answers: dict[Topic, TopicConfigs] = {}
-        for resource, future in self._open_admin().describe_configs(wanted, request_timeout=timeout_s).items():
-            topic = Topic(resource.name)
-            values: dict[str, str] | None = None
-            problem: str | None = None
+        values: dict[str, str] | None = None
+        problem = "only a controller could answer, and the cluster has none" if self._lacks_controller else None
+        if problem is None:
+            resource = ConfigResource(ResourceType.TOPIC, topic)
+            (future,) = self._open_admin().describe_configs([resource], request_timeout=timeout_s).values()
             try:
                 entries = cast("Mapping[str, _ConfigValue]", future.result(timeout_s + 1))
                 values = {name: entry.value for name, entry in entries.items() if entry.value is not None}
             except KafkaException as error:
-                problem = refusal(error.args[0], acl=f"DescribeConfigs on topic {resource.name!r}")
+                problem = refusal(error.args[0], acl=f"DescribeConfigs on topic {topic!r}")
             except TimeoutError:
                 problem = "no answer in time"
-            answers[topic] = TopicConfigs(topic=topic, values=values, problem=problem)
-        return answers
+        return TopicConfigs(topic=Topic(topic), values=values, problem=problem)
 
     def watermarks(self, topic: str, partitions: Iterable[int]) -> Mapping[int, tuple[int, int]]:
         """For each partition the start (inclusive) and the end (exclusive, the high watermark) of its log.

@@ -194,7 +194,7 @@ class Survey:
 
     def topic_configs(self, topic: Topic) -> TopicConfigs:
         """The configuration of a topic that exists, or the problem that kept srfix from reading it."""
-        return self.once(("configs", topic), lambda: self.cluster.topic_configs([topic])[topic])
+        return self.once(("configs", topic), lambda: self.cluster.topic_configs(topic))
 
     def latest(self, subject: Subject) -> SchemaVersion | None:
         """A subject's latest version, a soft-deleted one if there is no other; None if there is none at all.

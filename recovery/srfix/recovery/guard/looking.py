@@ -135,7 +135,7 @@ class Sight:
             return None
         if self.survey is not None:
             return self.survey.topic_configs(topic)
-        return self.cluster.topic_configs([topic])[topic]
+        return self.cluster.topic_configs(topic)
 
     def refusal(self, state: SubjectState, role: Role, schema: Schema) -> tuple[str | None, bool]:
         """Why a subject would refuse a schema, None if it would not; and whether that is known, else it is skipped."""

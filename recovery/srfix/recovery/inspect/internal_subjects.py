@@ -15,7 +15,8 @@ from msgspec import field
 
 from srfix.recovery.checks.srf008 import CODE as FOREIGN_KEY_JOIN
 from srfix.recovery.checks.srf009 import CODE as LITTER
-from srfix.recovery.cluster.cluster import Cluster, GroupListing
+from srfix.recovery.cluster.answers import GroupListing
+from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.commands import CommandLine
 from srfix.recovery.documents import Count, DatedDocument, Id, NotLookedAt, Part
 from srfix.recovery.facts.applications import orphans

@@ -43,7 +43,7 @@ class Look(Protocol):
 
     def group_state(self, group: str) -> GroupState: ...
 
-    def topic_configs(self, topics: Iterable[str]) -> Mapping[Topic, TopicConfigs]: ...
+    def topic_configs(self, topic: str) -> TopicConfigs: ...
 
     def watermarks(self, topic: str, partitions: Iterable[int]) -> Mapping[int, tuple[int, int]]: ...
 
@@ -110,7 +110,7 @@ def require_no_members(look: Look, application: str, *, why: str) -> None:
 
 
 def known_configs(look: Look, topic: str) -> Mapping[str, str]:
-    configs = look.topic_configs([topic])[Topic(topic)]
+    configs = look.topic_configs(topic)
     if configs.values is None:
         raise PlanError(
             f"srfix could not read the configuration of topic {topic!r}: {configs.problem}. It must know whether the topic is "

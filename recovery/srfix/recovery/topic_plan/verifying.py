@@ -86,7 +86,7 @@ def verify_topic_plan(
 
 def _configs(work: Work, look: Look) -> Iterator[TopicCheck]:
     """Yields nothing if records stay as long as the plan assumes."""
-    configs = look.topic_configs([work.topic])[work.topic]
+    configs = look.topic_configs(work.topic)
     if configs.values is None:
         what = f"srfix does not know whether {work.topic} keeps the written records: {configs.problem}"
         yield TopicCheck(outcome=TopicOutcome.NOT_KNOWN, what=what)
