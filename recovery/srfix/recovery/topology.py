@@ -37,8 +37,6 @@ class Processor:
     name: str
     stores: tuple[str, ...] = ()
     successors: tuple[str, ...] = ()
-    predecessors: tuple[str, ...] = ()
-    """Names of the nodes before it; not printed for a global store by some versions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +44,6 @@ class Sink:
     name: str
     topic: str
     """The topic; if the topic is chosen for each record, the extractor's class."""
-    is_dynamic: bool = False
-    predecessors: tuple[str, ...] = ()
 
 
 Node: TypeAlias = SourceNode | Processor | Sink
@@ -80,7 +76,7 @@ _START: Final = re.compile(r"(?:.*\s)?(?:Topologies:|Topology: (?P<name>.+):)\s*
 _SUBTOPOLOGY: Final = re.compile(r"Sub-topology: (?P<number>\d+)(?P<global> for global store .*)?")
 _SOURCE: Final = re.compile(r"Source: +(?P<name>.+) \(topics: (?P<topics>.*)\)")
 _PROCESSOR: Final = re.compile(r"Processor: +(?P<name>.+) \(stores: \[(?P<stores>.*)\]\)")
-_SINK: Final = re.compile(r"Sink: +(?P<name>.+) \((?P<kind>topic|extractor class): (?P<topic>.*)\)")
+_SINK: Final = re.compile(r"Sink: +(?P<name>.+) \((?:topic|extractor class): (?P<topic>.*)\)")
 _ARROW: Final = re.compile(r"(?P<arrow>-->|<--) *(?P<names>.*)")
 _TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _NONE: Final = "none"
@@ -139,12 +135,10 @@ class _Reader:
     def _connect(self, number: int, arrow: str, text: str) -> None:
         names = () if text == _NONE else tuple(text.split(", "))
         match self._node:
-            case SourceNode() as node if arrow == "-->":
+            case SourceNode() | Processor() as node if arrow == "-->":
                 self._node = replace(node, successors=names)
-            case Processor() as node:
-                self._node = replace(node, successors=names) if arrow == "-->" else replace(node, predecessors=names)
-            case Sink() as node if arrow == "<--":
-                self._node = replace(node, predecessors=names)
+            case Processor() | Sink() if arrow == "<--":
+                return  # the nodes before it name it, too
             case _:
                 raise self._garbled(number, f"the arrow {arrow} does not belong to any node")
 
@@ -173,7 +167,7 @@ def _node(line: str) -> Node | None:
     if (processor := _PROCESSOR.fullmatch(line)) is not None:
         return Processor(name=processor["name"], stores=_list(processor["stores"]))
     if (sink := _SINK.fullmatch(line)) is not None:
-        return Sink(name=sink["name"], topic=sink["topic"], is_dynamic=sink["kind"] != "topic")
+        return Sink(name=sink["name"], topic=sink["topic"])
     return None
 
 

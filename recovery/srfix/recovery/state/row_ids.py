@@ -31,7 +31,6 @@ class RowIds:
     guids: Mapping[Role, int] = field(default_factory=dict)
     unframed: Mapping[Role, int] = field(default_factory=dict)
     """Per role, the number of rows that carry neither. Versioned tombstones, and subscriptions, have no value."""
-    foreign_key_ids: Mapping[SchemaId, int] = field(default_factory=dict)
     form: StoreFormat | None = None
     uncertain: str | None = None
     """If the format is not certain, a clause that says which format was assumed, and why; else None."""
@@ -72,15 +71,12 @@ class _Tally:
         self._form = form
         self.rows = 0
         self._peeks = {role: SchemaIdPeek() for role in Role}
-        self._foreign: Counter[SchemaId] = Counter()
         self._counts: dict[Role, Counter[PeekedId]] = {role: Counter() for role in Role}
 
     def add(self, batch: RowBatch) -> None:
         self.rows += len(batch)
         self._count(Role.KEY, batch.keys, batch.headers)
         if self._form is StoreFormat.SUBSCRIPTION:
-            foreign = [key for key in batch.foreign_keys or () if key is not None]
-            self._foreign.update(filter(is_schema_id, self._peeks[Role.KEY](foreign)))
             self._counts[Role.VALUE][NO_PAYLOAD] += len(batch)
         else:
             self._count(Role.VALUE, batch.values, batch.headers)
@@ -107,7 +103,6 @@ class _Tally:
             schema_ids=ids,
             guids=guids,
             unframed=unframed,
-            foreign_key_ids=dict(sorted(self._foreign.items())),
             form=self._form,
             uncertain=uncertain,
             stopped=stopped,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Final
 
 from srfix.recovery.actions.actions import Action
 from srfix.recovery.checks import srf016
@@ -17,12 +16,6 @@ from srfix.recovery.repair.plan_file import Cost, cost_of
 from srfix.recovery.repair.planning.repairs import SubjectRepair
 from srfix.serde.printable import capitalized
 from srfix.serde.subjects.names import Subject
-
-_OWNERS_SCHEMAS: Final = {
-    Owner.PRODUCERS: ("the producers'", "the next schema of its producers"),
-    Owner.APPLICATION: ("the application's", "the application's next internal schema"),
-}
-"""By owner: whose schema the outlook compares, in the genitive, and the schema that comes next."""
 
 
 def price(repairs: Collection[SubjectRepair], *, width: Width) -> Iterator[str]:
@@ -141,7 +134,9 @@ def _latest(repair: SubjectRepair) -> Iterator[str]:
 
 def _outlook(repair: SubjectRepair, *, leaves_live: bool) -> str:
     outlook, level = repair.outlook, repair.level
-    whose, next_schema = _OWNERS_SCHEMAS[repair.want.owner]
+    whose, next_schema = "the application's", "the application's next internal schema"
+    if repair.want.owner is Owner.PRODUCERS:
+        whose, next_schema = "the producers'", "the next schema of its producers"
     next_one = capitalized(next_schema)
     own = outlook.own
     which = "" if own is None else f" (version {own.version}, schema id {own.schema_id})"
