@@ -12,8 +12,6 @@ import pytest
 from srfix.recovery.state.directory import (
     ApplicationState,
     Traces,
-    databases,
-    existing_databases,
     stores_on_disk,
 )
 from srfix.recovery.state.directory_reader import read_state_directory
@@ -224,5 +222,5 @@ def test_the_databases_of_a_store(layout: str, tmp_path: Path) -> None:
         (task / path).parent.mkdir(parents=True, exist_ok=True)
         (task / path).mkdir() if path.endswith("/") else (task / path).touch()
     ((directory,),) = (each.stores for each in only(tmp_path / "shop").tasks)
-    assert databases(directory) == tuple(task / folder for folder in folders)
-    assert existing_databases(directory) == tuple(task / folder for folder in existing)
+    assert directory.databases() == tuple(task / folder for folder in folders)
+    assert directory.existing_databases() == tuple(task / folder for folder in existing)

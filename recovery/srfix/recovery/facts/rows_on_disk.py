@@ -117,7 +117,7 @@ class _Gathered:
     could_hide: bool = False
 
     def add(self, place: Place, count: RowCounter) -> None:
-        from srfix.recovery.state.directory import StoreKind, existing_databases, is_task_locked
+        from srfix.recovery.state.directory import StoreKind, is_task_locked
         from srfix.recovery.state.layouts import StoreFormat
 
         where = f"task {place.task.name} in {place.state.path}"
@@ -126,7 +126,7 @@ class _Gathered:
             self._keep_back(f"{where}: the store has a format of its own, which srfix does not read")
             return
         may_look = os.access(path, os.R_OK | os.X_OK)  # otherwise the attempt to read it reports the missing right
-        if may_look and not existing_databases(place.store):
+        if may_look and not place.store.existing_databases():
             self._keep_back(f"{where}: there is no database in {path.name}")
             return
         is_locked = place.state.is_in_use or is_task_locked(place.task)

@@ -50,33 +50,33 @@ class StoreDirectory:
     offsets: StoreOffsets | None = None
     """The offsets that the store keeps itself, from Streams 4.3 on; None if it keeps none, or was not asked."""
 
+    def databases(self) -> tuple[Path, ...]:
+        """The folders of its databases: its own, or its segments', the oldest first. One may lack its database: it is
+        damaged, or no row came yet. None of a store of another kind."""
+        if self.kind is StoreKind.KEY_VALUE:
+            return (Path(self.path),)
+        try:
+            starts = {path: segment_start(path, self.name) for path in Path(self.path).iterdir() if path.is_dir()}
+        except PermissionError as error:
+            raise NotPermittedError.of(error.filename or self.path) from None
+        except OSError as error:
+            raise StateDirectoryError(f"{self.path} cannot be read: {error.strerror or error}") from None
+        return tuple(
+            sorted((path for path, start in starts.items() if start is not None), key=lambda p: starts[p] or 0)
+        )
+
+    def existing_databases(self) -> tuple[Path, ...]:
+        """Those of its databases that exist; none if its folder cannot be read."""
+        try:
+            return tuple(path for path in self.databases() if is_there(path / CURRENT))
+        except StateDirectoryError:
+            return ()
+
 
 def segment_start(path: Path, store: str) -> int | None:
     """The time from which on a segment holds rows, in milliseconds since the epoch; None if its name does not show it."""
     behind = path.name.removeprefix(f"{store}.")
     return int(behind) if behind != path.name and behind.isascii() and behind.isdecimal() else None
-
-
-def databases(store: StoreDirectory) -> tuple[Path, ...]:
-    """The folders of a store's databases: its own, or its segments', the oldest first. One may lack its database: it is
-    damaged, or no row came yet. None of a store of another kind."""
-    if store.kind is StoreKind.KEY_VALUE:
-        return (Path(store.path),)
-    try:
-        starts = {path: segment_start(path, store.name) for path in Path(store.path).iterdir() if path.is_dir()}
-    except PermissionError as error:
-        raise NotPermittedError.of(error.filename or store.path) from None
-    except OSError as error:
-        raise StateDirectoryError(f"{store.path} cannot be read: {error.strerror or error}") from None
-    return tuple(sorted((path for path, start in starts.items() if start is not None), key=lambda p: starts[p] or 0))
-
-
-def existing_databases(store: StoreDirectory) -> tuple[Path, ...]:
-    """Those of its databases that exist; none if its folder cannot be read."""
-    try:
-        return tuple(path for path in databases(store) if is_there(path / CURRENT))
-    except StateDirectoryError:
-        return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,6 @@ from srfix.recovery.state.directory import (
     Task,
     Traces,
     Unreadable,
-    existing_databases,
     is_locked,
 )
 from srfix.recovery.state.rocksdb import CURRENT, read_column_family
@@ -211,7 +210,7 @@ class _Reader:
 
     def _offsets_of(self, store: StoreDirectory) -> StoreOffsets | None:
         """The store's own offsets; of its segments, those of the newest that has some, as Kafka Streams reads it."""
-        paths = reversed(existing_databases(store))
+        paths = reversed(store.existing_databases())
         return next((offsets for path in paths if (offsets := self._offsets(path)) is not None), None)
 
     def _offsets(self, path: Path) -> StoreOffsets | None:

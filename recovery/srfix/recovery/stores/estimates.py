@@ -20,14 +20,7 @@ from srfix.recovery.documents import Count, DatedDocument, Part
 from srfix.recovery.facts.rows_on_disk import Place
 from srfix.recovery.findings import Weight
 from srfix.recovery.state.checkpoints import OffsetMeaning
-from srfix.recovery.state.directory import (
-    ApplicationState,
-    StoreDirectory,
-    StoreKind,
-    Task,
-    existing_databases,
-    stores_on_disk,
-)
+from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, stores_on_disk
 from srfix.serde.subjects.names import Topic
 
 BYTES_OF_A_DATABASE: Final = (50 + 3 * 16) * 1024 * 1024
@@ -115,7 +108,7 @@ def estimate_restore(
         bytes_=0 if not records else None if mean is None else round(mean * records),
         records_per_s=per_s,
         seconds=0.0 if not records else None if not per_s else records / per_s,
-        memory_bytes=max(1, len(existing_databases(store))) * BYTES_OF_A_DATABASE,
+        memory_bytes=max(1, len(store.existing_databases())) * BYTES_OF_A_DATABASE,
         would_a_standby_spare_it=records > ACCEPTABLE_LAG,
     )
 

@@ -13,15 +13,7 @@ from msgspec import UNSET, UnsetType, field
 
 from srfix.recovery.documents import Count, DatedDocument, Part, PlaceNotLookedAt
 from srfix.recovery.errors import LibraryMissingError, NotPermittedError, StateDirectoryError
-from srfix.recovery.state.directory import (
-    ApplicationState,
-    StoreDirectory,
-    StoreKind,
-    Task,
-    Traces,
-    existing_databases,
-    is_task_locked,
-)
+from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, Traces, is_task_locked
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading.detection import detect_format
 from srfix.recovery.stores.rocksdb_files import newest_options
@@ -75,7 +67,7 @@ def _by_layout(traces: Traces) -> tuple[str, str]:
 def _rocksdb(application: ApplicationState) -> str | None:
     for task in application.tasks:
         for store in task.stores:
-            for database in existing_databases(store):
+            for database in store.existing_databases():
                 options = newest_options(database)
                 if options is not None and options.rocksdb_version is not None:
                     return options.rocksdb_version
@@ -177,7 +169,7 @@ def _store(application: ApplicationState, task: Task, store: StoreDirectory, for
         form=None if form.form is None else form.form.value,
         form_certain=form.is_certain,
         form_because=form.because,
-        databases=len(existing_databases(store)),
+        databases=len(store.existing_databases()),
         changelog=application.changelog(task, store.name),
         offsets=None if store.offsets is None else store.offsets.entries,
         closed=None if store.offsets is None else not store.offsets.is_open,

@@ -12,7 +12,6 @@ from typing import Final
 from msgspec import UNSET, UnsetType, field
 
 from srfix.recovery.documents import Count, DatedDocument, Part
-from srfix.recovery.state.directory import existing_databases
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading.rows import RowBatch, StateRow
 from srfix.recovery.state.reading.store import StateStore
@@ -116,7 +115,7 @@ def size_of(store: StateStore, *, application: str, now_ms: int) -> SizedStore:
     tally = _Tally(now_ms, roles)
     for batch in store.batches():
         tally.add(batch)
-    paths = existing_databases(store.directory)
+    paths = store.directory.existing_databases()
     by_path = {path: newest_options(path) for path in paths}
     options = [settings for settings in by_path.values() if settings is not None]
     return SizedStore.of(

@@ -11,7 +11,7 @@ import pytest
 
 from srfix.recovery import StateDirectoryError
 from srfix.recovery.errors import RowsUnreadableError
-from srfix.recovery.state.directory import ApplicationState, existing_databases
+from srfix.recovery.state.directory import ApplicationState
 from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.state.formats.values import PLAIN, TIMESTAMPED, WITH_HEADERS
 from srfix.recovery.state.reading.store import open_stores
@@ -38,7 +38,7 @@ def rows_of(state: ApplicationState, *, offsets: bool = False) -> Rows:
     found: Rows = {}
     for task in state.tasks:
         for store in task.stores:
-            for path in existing_databases(store):
+            for path in store.existing_databases():
                 with opened(path) as database:
                     for family in database.families:
                         rows = dict(database.rows(family))

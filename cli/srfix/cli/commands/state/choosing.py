@@ -72,11 +72,9 @@ def not_read(
 
 def not_closed(owned_stores: Iterable[tuple[ApplicationState, StateStore]]) -> Iterator[str]:
     """A line for each application whose tasks have no checkpoint, so that rows in memory may have been lost."""
-    from srfix.recovery.state.directory import databases
-
     tasks: dict[str, dict[str, None]] = {}
     for application, store in owned_stores:
-        if application.is_in_use or store.task.is_global or store.is_shut or not databases(store.directory):
+        if application.is_in_use or store.task.is_global or store.is_shut or not store.directory.databases():
             continue
         offsets = store.directory.offsets
         if offsets.is_open if offsets is not None else store.task.checkpoint is None:

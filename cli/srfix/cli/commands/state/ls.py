@@ -107,8 +107,6 @@ def _blocks(applications: Iterable[ApplicationState], forms: Mapping[str, StoreF
 
 
 def _row(application: ApplicationState, task: Task, store: StoreDirectory, form: StoreForm) -> tuple[str, ...]:
-    from srfix.recovery.state.directory import existing_databases
-
     offsets = "in the checkpoint" if task.checkpoint is not None else "none"
     if store.offsets is not None:
         positions = ", ".join(f"{entry.topic} {' '.join(_offset(entry))}" for entry in store.offsets.entries) or "none"
@@ -116,7 +114,7 @@ def _row(application: ApplicationState, task: Task, store: StoreDirectory, form:
     rows = "not known" if form.form is None else form.form.value + ("" if form.is_certain else "?")
     if form.problem is not None:
         rows = "not permitted" if form.is_shut else "cannot be opened"
-    databases = "-" if form.is_shut else str(len(existing_databases(store)))
+    databases = "-" if form.is_shut else str(len(store.existing_databases()))
     return task.name, store.name, store.kind.value, rows, databases, offsets
 
 

@@ -24,7 +24,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from srfix.recovery.errors import FormatError, StateDirectoryError
 from srfix.recovery.internal_topics import JoinStore, join_store
-from srfix.recovery.state.directory import StoreDirectory, StoreKind, databases, segment_start
+from srfix.recovery.state.directory import StoreDirectory, StoreKind, segment_start
 from srfix.recovery.state.formats.joins import (
     decode_combined_key,
     decode_join_side_key,
@@ -69,7 +69,7 @@ def detect_format(store: StoreDirectory, *, opening: Opening = opened) -> Detect
     if store.kind is StoreKind.KEY_VALUE:
         with opening(Path(store.path)) as database:
             return _key_value(store.name, database)
-    segments = databases(store)
+    segments = store.databases()
     if not segments and is_empty(store):
         why = "its folder is empty, which is normal for a window, session or join store whose partition has no rows yet"
         return Detected(format=StoreFormat.PLAIN_WINDOW, why=why, is_certain=False)
@@ -94,7 +94,7 @@ def segments(
 ) -> Iterator[tuple[Path, int | None]]:
     """The databases in which Kafka Streams looks for rows between two times, both inclusive, each with a time after its
     last one: the next segment's begin, as the interval is not stored (`AbstractSegments.segmentId`)."""
-    paths = databases(store)
+    paths = store.databases()
     starts = [segment_start(path, store.name) for path in paths]
     for path, start, following in zip(paths, starts, [*starts, None][1:], strict=True):
         if start is None:

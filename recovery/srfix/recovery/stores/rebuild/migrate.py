@@ -19,7 +19,7 @@ from srfix.recovery.state.checkpoints import (
     parse_offsets,
     with_meaning,
 )
-from srfix.recovery.state.directory import ApplicationState, StoreDirectory, Task, databases
+from srfix.recovery.state.directory import ApplicationState, StoreDirectory, Task
 from srfix.recovery.state.formats.values import SESSION_WITH_HEADERS, WINDOW_WITH_HEADERS, WITH_HEADERS
 from srfix.recovery.state.rocksdb import CURRENT, opened
 from srfix.recovery.state.writing.database import new_database
@@ -131,7 +131,7 @@ def _write_store(
 ) -> tuple[CheckpointEntry, ...]:
     """Returns the offsets that it has reached, of its newest database."""
     relative = Path(store.path).relative_to(task.path)
-    paths = databases(store)
+    paths = store.databases()
     if not any(is_there(path / CURRENT) for path in paths):
         if store.name in migration.changes:
             raise UsageError(
