@@ -207,16 +207,6 @@ class TestNamedMessage:
 
     TEXT = f"{P3} package p; message A {{ int32 a = 1; message N {{ bool n = 1; }} }} message B {{ string b = 1; }}"
 
-    @pytest.mark.parametrize(
-        ("name", "expected"), [(None, "A INTEGER"), ("p.A", "A INTEGER"), ("p.A.N", "N BOOLEAN"), ("p.B", "B STRING")]
-    )
-    def test_its_columns_are_inferred(self, name: str | None, expected: str) -> None:
-        assert print_columns(columns_from_protobuf(self.TEXT, full_name=name)) == expected
-
-    def test_one_that_the_schema_lacks_is_refused(self) -> None:
-        with pytest.raises(SchemaError, match=r"no message p\.C\b.*p\.A, p\.A\.N, p\.B"):
-            columns_from_protobuf(self.TEXT, full_name="p.C")
-
     LIKE_KSQLDB = (
         f'{P3} package a.b; import "google/protobuf/timestamp.proto"; import "google/protobuf/duration.proto"; message A {{ '
         "message I { int32 i = 1; } } message B { message Timestamp { int32 own = 1; } } message Duration { int32 own = 1; } "
@@ -224,19 +214,24 @@ class TestNamedMessage:
     )
 
     @pytest.mark.parametrize(
-        ("name", "expected"),
+        ("text", "name", "expected"),
         [
-            ("A.I", "I INTEGER"),
-            ("a.b.A.I", "I INTEGER"),
-            ("B.Timestamp", "OWN INTEGER"),
-            ("Timestamp", "`SECONDS` BIGINT, NANOS INTEGER"),
-            ("google.protobuf.Timestamp", "`SECONDS` BIGINT, NANOS INTEGER"),
-            ("a.b.Duration", "OWN INTEGER"),
-            ("google.protobuf.Duration", "`SECONDS` BIGINT, NANOS INTEGER"),
+            (TEXT, None, "A INTEGER"),
+            (TEXT, "p.A", "A INTEGER"),
+            (TEXT, "p.A.N", "N BOOLEAN"),
+            (TEXT, "p.B", "B STRING"),
+            (LIKE_KSQLDB, "A.I", "I INTEGER"),
+            (LIKE_KSQLDB, "B.Timestamp", "OWN INTEGER"),
+            (LIKE_KSQLDB, "Timestamp", "`SECONDS` BIGINT, NANOS INTEGER"),
+            (LIKE_KSQLDB, "google.protobuf.Timestamp", "`SECONDS` BIGINT, NANOS INTEGER"),
+            (LIKE_KSQLDB, "a.b.Duration", "OWN INTEGER"),
+            (LIKE_KSQLDB, "google.protobuf.Duration", "`SECONDS` BIGINT, NANOS INTEGER"),
         ],
     )
-    def test_its_package_may_be_left_out(self, name: str, expected: str) -> None:
-        assert print_columns(columns_from_protobuf(self.LIKE_KSQLDB, full_name=name)) == expected
+    def test_its_columns_are_inferred_with_its_package_or_without(
+        self, text: str, name: str | None, expected: str
+    ) -> None:
+        assert print_columns(columns_from_protobuf(text, full_name=name)) == expected
 
     @pytest.mark.parametrize(
         "name", ["I", "b.A", ".a.b.A", "a", "protobuf.Timestamp", "E", "a.b.E", "Duration", "Any", ""]
