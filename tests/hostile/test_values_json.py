@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.hostile.attack import Done, attack, judge
-from tests.hostile.test_values_avro import PEAK, rows
+from tests.hostile.test_values_avro import PEAK, hides_no_good_one
 from tests.telling import slow_but
 
 BAD: dict[str, tuple[str, bytes, bytes]] = {
@@ -37,6 +37,22 @@ BAD: dict[str, tuple[str, bytes, bytes]] = {
 }  # fmt: skip
 
 
+REFUSED: dict[str, str] = {
+    "an exponent of 10^9, DECIMAL": "must be less than 1E+20 in size",
+    "300,000 digits, BIGINT": "too large for any type",
+    "300,000 digits, DOUBLE": "has 600,001 characters",
+    "300,000 zeros behind the point": "has 300,003 characters",
+    "an array of long numbers": "too large for any type",
+    "arrays 100,000 deep": "nests too deep",
+    "half a surrogate": "half a surrogate pair",
+    "no UTF-8": "is not UTF-8",
+    "sNaN, DECIMAL": "is not a number",
+    "NaN with 300,000 digits, DECIMAL": "is not a number",
+    "base64 of 900,000": "is not base64",
+}
+"""What is said of each; the others are read."""
+
+
 def decode(columns: str, *payloads: bytes, form: str = "json", more: tuple[str | Path, ...] = ()) -> Done:
     return attack(
         *("decode", "--format", form, "--columns", columns, "--output", "json", "--payload", "-", *more),
@@ -52,9 +68,7 @@ def test_a_document_that_wants_too_much_hides_no_good_one(name: str) -> None:
     columns, good, bad = BAD[name]
     around = [b'{"A":' + value + b"}" for value in (good, bad, good)]
     done = judge(decode(columns, around[0], around[1], around[2], b"{", around[0]), codes=(1,), most=3 << 30, peak=PEAK)
-    read = rows(done)
-    assert len(read) in (3, 4), done.stderr[-2000:]
-    assert read.count(read[0]) >= 3
+    hides_no_good_one(done, REFUSED.get(name))
 
 
 REGEX = {"type": "object", "properties": {"A": {"type": "string", "pattern": "^(([a-z])+.)+[A-Z]([a-z])+$"}}}
