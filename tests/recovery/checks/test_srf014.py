@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -47,9 +47,9 @@ def rewrite(world: World, staged: damage.Staged, rows: dict[bytes, bytes]) -> No
 def say_policy(world: World, monkeypatch: pytest.MonkeyPatch, policy: str | None) -> None:
     """The embedded broker tells no topic's configuration."""
 
-    def configs(topics: Iterable[str], **_: object) -> dict[Topic, TopicConfigs]:
+    def configs(topic: str, **_: object) -> TopicConfigs:
         values = None if policy is None else {"cleanup.policy": policy}
-        return {Topic(t): TopicConfigs(topic=Topic(t), values=values, problem=None) for t in topics}
+        return TopicConfigs(topic=Topic(topic), values=values, problem=None)
 
     monkeypatch.setattr(world.cluster, "topic_configs", configs)
 
