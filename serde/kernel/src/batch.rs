@@ -83,23 +83,23 @@ pub enum Odd {
     Otherwise,
     /// It was not read, and it is Python's to say why.
     Unread(Bad),
-    /// Its bytes are no value of the schema.
-    Faulty(faults::Fault),
+    /// Its bytes, the payload's, are no value of the schema.
+    Faulty(faults::Fault, Box<[u8]>),
     /// It is for Python to read, or to say why not.
     Left,
 }
 
 impl Odd {
-    /// Position, reason and words, for the caller.
-    pub fn told(self, position: usize) -> (usize, &'static str, Option<String>) {
+    /// The reason, for the caller.
+    pub fn word(&self) -> &'static str {
         match self {
-            Self::Tombstone => (position, "tombstone", None),
-            Self::Unframed => (position, "unframed", None),
-            Self::Unknown(_) => (position, "unknown", None),
-            Self::Otherwise => (position, "otherwise", None),
-            Self::Left => (position, "other", None),
-            Self::Unread(bad) => (position, bad.reason.word(), None),
-            Self::Faulty(fault) => (position, fault.reason.word(), Some(fault.words)),
+            Self::Tombstone => "tombstone",
+            Self::Unframed => "unframed",
+            Self::Unknown(_) => "unknown",
+            Self::Otherwise => "otherwise",
+            Self::Left => "other",
+            Self::Unread(bad) => bad.reason.word(),
+            Self::Faulty(fault, _) => fault.reason.word(),
         }
     }
 }
@@ -195,7 +195,7 @@ impl Batch {
         };
         reading().map_err(|refused| match refused {
             Fault::Bad(bad) => Ok(match faults::fault(program, payload, body_offset) {
-                Some(fault) => Odd::Faulty(fault),
+                Some(fault) => Odd::Faulty(fault, payload.into()),
                 None => Odd::Unread(bad),
             }),
             Fault::Full => Err(Halt::TooMuch),

@@ -11,6 +11,7 @@ mod cursor;
 mod description;
 mod encoder;
 mod faults;
+mod faulty_rows;
 mod framer;
 mod from_python;
 #[cfg(test)]
@@ -40,6 +41,7 @@ use pyo3::types::{PyBytes, PyList};
 use crate::batch::{Batch, Halt, Identity, Known, Odd, Plan, Plans};
 use crate::bodies::Bodies;
 use crate::columns::Type;
+use crate::faulty_rows::FaultyRows;
 use crate::interchange::{Exported, imported};
 
 use crate::json::Reading;
@@ -126,9 +128,9 @@ struct BatchDecoder {
     plans: RwLock<Arc<Plans>>,
 }
 
-/// The batch, none if there are ids without a plan; these ids; the rows that are the caller's to read, as (position, reason,
-/// words; no words where both are Python's to say).
-type Decoded = (Option<Exported>, Vec<Identity>, Vec<(usize, &'static str, Option<String>)>);
+/// The batch, none if there are ids without a plan; these ids; position and reason of the rows that are the caller's to read; the
+/// rows that are bad.
+type Decoded = (Option<Exported>, Vec<Identity>, Vec<(usize, &'static str)>, FaultyRows);
 
 #[pymethods]
 impl BatchDecoder {
@@ -220,13 +222,19 @@ impl BatchDecoder {
                 let more = payloads.flatten().filter_map(batch::identity_of).map(|(identity, _)| identity);
                 let mut unknown = vec![*id];
                 unknown.extend(more.filter(|one| !plans.named.contains_key(one) && seen.insert(*one)));
-                return Ok(Some((None, unknown, Vec::new())));
+                return Ok(Some((None, unknown, Vec::new(), FaultyRows::default())));
             }
         }
         match batch.finish() {
-            Ok((rows, odd)) => {
-                let odd = odd.into_iter().map(|(position, odd)| odd.told(position)).collect();
-                Ok(Some((Some(Exported::new(rows)), Vec::new(), odd)))
+            Ok((batch, odd)) => {
+                let (mut left, mut faults) = (Vec::new(), Vec::new());
+                for (position, odd) in odd {
+                    match odd {
+                        Odd::Faulty(fault, payload) => faults.push((position, fault, payload)),
+                        other => left.push((position, other.word())),
+                    }
+                }
+                Ok(Some((Some(Exported::new(batch)), Vec::new(), left, FaultyRows { rows, faults })))
             }
             Err(_) if is_text_checked_later => Ok(None),
             Err(error) => Err(PyValueError::new_err(error.to_string())),

@@ -23,6 +23,7 @@ must give the same result as the row-wise reader or writer, for each row:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -55,7 +56,7 @@ class DecodedBatch:
     rows: pa.RecordBatch
     """A row for each payload, in order, with the schema `arrow_schema(columns)`. Tombstones and bad rows are null in
     every column."""
-    bad: tuple[BadRow, ...]
+    bad: Sequence[BadRow]
     """The rows that could not be read, by ascending position."""
     tombstones: tuple[int, ...]
     """The positions of the rows for which the deserializer gives None, ascending."""

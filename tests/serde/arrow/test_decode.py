@@ -213,6 +213,27 @@ class TestBadRows:
         assert (again.position, again.reason, again.payload) == (0, Reason.TRUNCATED, GOOD[:-1])
         assert (again.message, str(again.error)) == (row.message, str(row.error))
 
+    @pytest.mark.parametrize("name", ["name", "näme", "n" * 1000], ids=["plain", "not ASCII", "long"])
+    def test_bad_rows_say_in_columns_what_they_say_one_by_one(self, registry: MemoryRegistry, name: str) -> None:
+        """Of several schemas, cut off and left over, beside a tombstone and alone."""
+        ids = [
+            registry.seed(subject, json.dumps({"type": "record", "name": "R", "fields": fields}))
+            for subject, fields in (
+                ("one", [{"name": "ID", "type": "long"}, {"name": name, "type": "string"}]),
+                ("two", [{"name": "ID", "type": "long"}, {"name": "other", "type": "string"}]),
+            )
+        ]
+        deserialize = AvroDeserializer(ById(registry), columns=parse_columns("ID BIGINT"))
+        bodies = (b"\x02\x04ab", b"\x02\x04a", b"\x02\x04abc", b"\x02\x04\xff\xff")
+        payloads: list[bytes | None] = [frame_id(schema_id, body) for body in bodies for schema_id in ids]
+        for some in (payloads, [*payloads, None], payloads[2:], payloads[:3]):
+            batch = to_arrow(some, VALUE, deserialize, on_error="quarantine")
+            assert batch.equals(to_arrow(some, VALUE, deserialize, on_error="quarantine", engine=RowWise))
+            rows = deserialize_many(some, VALUE, deserialize, on_error="quarantine")
+            said = [(row.reason.value, row.message, row.payload) for row in rows if isinstance(row, BadRow)]
+            columns = [batch[f"_srfix_{column}"].to_pylist() for column in ("reason", "message", "payload")]
+            assert [one for one in zip(*columns, strict=True) if one[2] is not None] == said
+
     def test_a_boolean_of_several_bytes_is_what_it_is_where_a_column_refuses_it(self, registry: MemoryRegistry) -> None:
         text = '{"type":"record","name":"B","fields":[{"name":"id","type":"boolean"}]}'
         payload = frame_id(registry.seed("x", text), b"\x81\x80\x80\x00")

@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias, cast
 
-from srfix.serde.arrow.kernel_wise import KernelWise
+from srfix.serde.arrow.kernel_wise import FaultyRows, KernelWise
 from srfix.serde.arrow.row_wise import REFUSED, RowWise, vouched_columns, with_odd_rows
 from srfix.serde.arrow.types import arrow_schema, one_array, pyarrow, pyarrow_compute
 from srfix.serde.batches.rows import error_at, payloads_from, reason_of, usable_contexts, usable_payloads
@@ -100,13 +100,18 @@ def to_arrow(
     if on_error == "fail" and not with_reason:
         return decoded.rows
     pa = pyarrow()
-    about = _about(decoded, with_details=on_error == "quarantine")
+    about = reason_columns(decoded, with_details=on_error == "quarantine")
     schema = arrow_schema(half, on_error=on_error, with_reason=with_reason)
     return pa.RecordBatch.from_arrays([*decoded.rows.columns, *about], schema=schema)
 
 
-def _about(decoded: DecodedBatch, *, with_details: bool) -> list[pa.Array]:
+def reason_columns(decoded: DecodedBatch, *, with_details: bool) -> list[pa.Array]:
+    """The rows' reasons; with details also their messages and payloads."""
     pa = pyarrow()
+    if with_details and isinstance(decoded.bad, FaultyRows) and decoded.bad and not decoded.tombstones:
+        columns = decoded.bad.columns()
+        if columns is not None:
+            return columns
     rows, text = decoded.rows.num_rows, pa.string()
     reasons: list[_About] = [(position, Reason.TOMBSTONE.value, None, None) for position in decoded.tombstones]
     entries: list[_About] = [

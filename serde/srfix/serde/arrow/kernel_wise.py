@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, overload
 from uuid import UUID
 
 from srfix.serde.arrow.row_wise import RowWise, payload_at, with_odd_rows
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-_Odd: TypeAlias = tuple[int, str, str | None]
-"""Position, the kernel's reason, and its message; reason and message are None if Python must find them."""
+_Odd: TypeAlias = tuple[int, str]
+"""Position and the kernel's reason; Python reads the row, or finds the message."""
 _LEVELS: Final = 30
 """pyarrow imports 64 levels, of which a map takes two; the kernel's JSON has 128, of which a struct takes three."""
 
@@ -65,24 +65,16 @@ class KernelWise:
         self._decoders[ctx.topic, ctx.field] = decoder
         refused: dict[int | bytes, SrfixError] = {}
         try:
-            batch, odd = self._decoded(decoder, payloads, ctx, refused)
+            batch, odd, faults = self._decoded(decoder, payloads, ctx, refused)
         except (OverflowError, TypeError):
             return self._row_wise(payloads, ctx)  # the row-wise reader finds the error message
         finally:
             # The next batch asks again, because a schema may have been registered in the meantime.
             for identity in refused:
                 decoder.forget(identity)
-        faulty = [position for position, _, words in odd if words is not None]
-        payload_by_position = dict(zip(faulty, _payloads_at(payloads, faulty), strict=True))
-        words_by_prefix: dict[bytes, str] = {}
         bad: list[BadRow] = []
         left: list[int] = []
-        for position, reason, words in odd:
-            if words is not None:
-                payload = payload_by_position[position]
-                about = _about(payload, ctx, words_by_prefix)
-                bad.append(FaultyRow(position, reason, words, payload, ctx, about=about))
-                continue
+        for position, reason in odd:
             other = payload_at(payloads, position) if refused else None
             named = identity_of(other) if other and reason == "otherwise" else None
             key = named.bytes if isinstance(named, UUID) else named
@@ -94,7 +86,10 @@ class KernelWise:
                 bad.append(BadRow(position=position, reason=why, error=error, payload=other))
         rows = pyarrow().record_batch(batch)
         decoded = with_odd_rows(rows.columns, left, payloads, ctx, self._row_wise)
-        return replace(decoded, bad=tuple(sorted((*decoded.bad, *bad), key=attrgetter("position")))) if bad else decoded
+        faulty = FaultyRows(faults, ctx)
+        if not bad and not decoded.bad:
+            return replace(decoded, bad=faulty)
+        return replace(decoded, bad=tuple(sorted((*decoded.bad, *bad, *faulty), key=attrgetter("position"))))
 
     def _decoder(self, ctx: Context) -> Any:
         """The kernel's decoder for one topic's keys or values; None if all payloads are read row by row."""
@@ -108,17 +103,17 @@ class KernelWise:
 
     def _decoded(
         self, decoder: Any, payloads: Payloads, ctx: Context, refused: dict[int | bytes, SrfixError]
-    ) -> tuple[Any, list[_Odd]]:
+    ) -> tuple[Any, list[_Odd], Any]:
         decode, payload_list = decoder.decode_arrays, [payloads]
         if isinstance(payloads, Sequence):
             decode, payload_list = decoder.decode_list, payloads if isinstance(payloads, list) else list(payloads)
         elif not isinstance(payloads, pyarrow().Array):
             payload_list = list(payloads.chunks)
-        batch, unknown, odd = decode(payload_list)
+        batch, unknown, odd, faults = decode(payload_list)
         while batch is None:
             self._plan(decoder, unknown, ctx, refused)
-            batch, unknown, odd = decode(payload_list)
-        return batch, odd
+            batch, unknown, odd, faults = decode(payload_list)
+        return batch, odd, faults
 
     def _plan(
         self, decoder: Any, identities: Sequence[int | bytes], ctx: Context, refused: dict[int | bytes, SrfixError]
@@ -136,25 +131,6 @@ class KernelWise:
                 if not isinstance(error, WireError):  # for an impossible id, the row-wise reader finds the message
                     refused[identity] = without_frames(error)
                 decoder.plan(identity, None)
-
-
-def _about(payload: bytes, ctx: Context, words_by_prefix: dict[bytes, str]) -> str:
-    """The beginning of an error message; `words_by_prefix` keeps it for each schema id, by the id's bytes."""
-    prefix = prefix_of(payload)
-    about = words_by_prefix.get(prefix)
-    if about is None:
-        identity = identity_of(payload)
-        about = words_of_reading("", ctx, identity)
-        if isinstance(identity, int):
-            words_by_prefix[prefix] = about
-    return about
-
-
-def _payloads_at(payloads: Payloads, positions: Sequence[int]) -> list[bytes]:
-    """None of them is null."""
-    if isinstance(payloads, Sequence):
-        return [payload for position in positions if (payload := payloads[position]) is not None]
-    return cast("list[bytes]", payloads.take(pyarrow().array(positions, pyarrow().int64())).to_pylist())
 
 
 _SCALARS: Final = {
@@ -190,8 +166,49 @@ _KINDS: Final[dict[str, tuple[type[DecodeError], Reason]]] = {
     "trailing": (TrailingBytesError, Reason.TRAILING_BYTES),
     "malformed": (DecodeError, Reason.DECODE_FAILED),
 }
+_WORDS: Final = {kind: reason.value for kind, (_, reason) in _KINDS.items()}
 _SHORT: Final = 1_000
 """Messages up to this number of characters are never cut."""
+
+
+class FaultyRows(Sequence[BadRow]):
+    """The rows in whose bytes the kernel found a fault. A row is made when somebody asks for it."""
+
+    def __init__(self, faults: Any, ctx: Context) -> None:
+        self._faults = faults
+        self._ctx = ctx
+        self._about_by_prefix: dict[bytes, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._faults)
+
+    @overload
+    def __getitem__(self, number: int) -> BadRow: ...
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[BadRow]: ...
+    def __getitem__(self, number: int | slice) -> BadRow | Sequence[BadRow]:
+        numbers = range(len(self))[number]
+        return self._row(numbers) if isinstance(numbers, int) else [*map(self._row, numbers)]
+
+    def columns(self) -> list[pa.Array] | None:
+        """Reason, message and payload of all rows of the batch, null in good ones; None if the rows have to be made."""
+        made = self._faults.columns(_WORDS, self._about)
+        return None if made is None else pyarrow().record_batch(made).columns
+
+    def _row(self, number: int) -> BadRow:
+        position, kind, words, payload = self._faults.row(number)
+        return FaultyRow(position, kind, words, payload, self._ctx, about=self._about(payload))
+
+    def _about(self, payload: bytes) -> str:
+        """The beginning of an error message, kept for each schema id, by the id's bytes."""
+        prefix = prefix_of(payload)
+        about = self._about_by_prefix.get(prefix)
+        if about is None:
+            identity = identity_of(payload)
+            about = words_of_reading("", self._ctx, identity)
+            if isinstance(identity, int):
+                self._about_by_prefix[prefix] = about
+        return about
 
 
 class FaultyRow(BadRow):

@@ -14,14 +14,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from srfix.serde.arrow.decode import BatchEngine, ValueWise, arrow_text
+from srfix.serde.arrow.decode import BatchEngine, ValueWise, arrow_text, reason_columns
 from srfix.serde.arrow.kernel_wise import KernelWise
 from srfix.serde.arrow.types import arrow_schema, pyarrow
 from srfix.serde.batches.rows import deserialize_many, without_frames
 from srfix.serde.bounds import bound_payloads
 from srfix.serde.columns.types import Columns
 from srfix.serde.deserializer import SchemaDeserializer
-from srfix.serde.errors import NoSubjectError, Reason, ResolveError, SrfixError
+from srfix.serde.errors import NoSubjectError, ResolveError, SrfixError
 from srfix.serde.interface import BadRow, Contexts, SerdeContext
 from srfix.serde.native import kernel
 from srfix.serde.resolve.policies import Resolver
@@ -109,21 +109,14 @@ class PlanDecoder:
         pa = pyarrow()
         context = self._context if headers is None else _contexts_with(headers, self._topic, self._role)
         decoded = self._decode(payloads, context)
-        reasons: list[str | None] = [None] * len(payloads)
-        messages: list[str | None] = [None] * len(payloads)
-        for position in decoded.tombstones:
-            reasons[position] = Reason.TOMBSTONE.value
-        for bad in decoded.bad:
-            reasons[bad.position] = bad.reason.value
-            messages[bad.position] = arrow_text(bad.message)
-        reason = pa.array(reasons, pa.string())
+        reason, message, _payload = reason_columns(decoded, with_details=True)
         has_no_row = reason.is_valid() if decoded.tombstones or decoded.bad else None
         columns = [
             column if column.type == field.type else column.cast(field.type)
             for column, field in zip(decoded.rows.columns, self._row, strict=True)
         ]
         row = pa.StructArray.from_arrays(columns, fields=list(self._row), mask=has_no_row)
-        return pa.StructArray.from_arrays([row, reason, pa.array(messages, pa.string())], fields=self._result)
+        return pa.StructArray.from_arrays([row, reason, message], fields=self._result)
 
 
 class FallbackDecoder:
