@@ -14,6 +14,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from random import Random
+from string import ascii_lowercase
 from typing import Final, TypeAlias
 
 from srfix.serde import Columns, columns_from_avro, parse_columns
@@ -67,6 +69,36 @@ class Shape:
     def projected_columns(self) -> Columns:
         """Upper-case columns, a quarter of them."""
         return tuple(column for column in self.upper_columns if column.name in self.projected)
+
+
+def varied(row: Mapping[str, object], count: int) -> list[dict[str, object]]:
+    """The row, and others of its size: whatever remembers the values of one record gains nothing by them. Nulls stay nulls."""
+    random = Random(0)
+    return [dict(row), *({name: _other(value, random) for name, value in row.items()} for _ in range(count - 1))]
+
+
+def _other(value: object, random: Random) -> object:
+    match value:
+        case bool():
+            return random.random() < 0.5
+        case int():
+            return random.randint(value // 2, value)
+        case float():
+            return random.uniform(0, 2 * value)
+        case str():
+            return "".join(random.choices(ascii_lowercase, k=len(value)))
+        case bytes():
+            return random.randbytes(len(value))
+        case Decimal():
+            return Decimal(random.randrange(100_000)).scaleb(-2)
+        case datetime.datetime():
+            return value + datetime.timedelta(milliseconds=random.randrange(10**9))
+        case list():
+            return [_other(part, random) for part in value]
+        case dict():  # the keys of a MAP stay what they are, those of an array of entries too
+            return {key: part if key == "key" else _other(part, random) for key, part in value.items()}
+        case _:
+            return value
 
 
 def lower_names(schema: str) -> str:
