@@ -69,4 +69,4 @@ class TopologyError(SrfixError, ValueError):
 
 
 class KsqldbError(SrfixError):
-    """srfix could not ask ksqlDB, ksqlDB refused, or a saved file does not hold its answer."""
+    """srfix could not ask ksqlDB, ksqlDB refused, or a saved file does not contain an answer of ksqlDB."""

@@ -15,9 +15,9 @@ def listed(ids: Iterable[object], *, most: int = MOST_NAMED) -> str:
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
-def named_ids(ids: Sequence[object], *, most: int = 10) -> str:
+def named_ids(ids: Sequence[object]) -> str:
     """`schema id 3`, `schema ids 3 and 5`; there must be at least one id."""
-    return f"{'schema id' if len(ids) == 1 else 'schema ids'} {listed(ids, most=most)}"
+    return f"{'schema id' if len(ids) == 1 else 'schema ids'} {listed(ids)}"
 
 
 def enumerated(ids: Iterable[object], *, most: int = MOST_NAMED) -> str:

@@ -105,10 +105,10 @@ class TestTheSubject:
         assert ", holds schema ids 3 and 4 (3 soft-deleted), but not 1 and 2 (40403)." in finding.explanation
 
     def test_of_many_versions_the_first_are_named(self, world: World) -> None:
-        for number in range(12):
+        for number in range(22):
             world.registry.seed(PHANTOM, R.replace("USERID", f"ID{number}"))
         world.live(("a", V1))
-        assert "holds schema ids 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 and 3 more, but not 1" in incident(world).explanation
+        assert "21, 22 and 3 more, but not 1" in incident(world).explanation
 
     def test_one_that_does_not_exist_answers_40401(self, world: World) -> None:
         world.put("users", ("a", V1))

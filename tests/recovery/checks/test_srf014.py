@@ -78,6 +78,8 @@ class TestLostInStore:
         said = world.findings()["SRF014"].next
         assert (rebuild in said) is (policy == "compact")
         assert (f"{keep} if topic users no longer holds its record" in said) is (policy != "compact")
+        assert ("srfix does not know the topic's cleanup.policy, so" in said) is (policy is None)
+        assert (f"The topic has cleanup.policy={policy}, so" in said) is (policy in {"delete", "compact,delete"})
 
     def test_without_a_conclusive_source_nothing_may_be_wiped(self, world: World, staged: damage.Staged) -> None:
         (staged.state_dir / damage.APPLICATION / "0_0/.checkpoint").unlink()

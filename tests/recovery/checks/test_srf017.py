@@ -1,4 +1,4 @@
-"""SRF017: ids that are not under the source topic's own subject either."""
+"""SRF017: ids that are not under the source topic's own subject."""
 
 from __future__ import annotations
 

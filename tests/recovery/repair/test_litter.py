@@ -83,7 +83,7 @@ class TestWhatMayGo:
         world.client().register("x-value", Schema(text=referring, references=(reference,)))
         plan = planned(world)
         assert 2 not in going(plan)
-        assert "refers to version 2" in plan.omissions[0].reason
+        assert "version 2 is referenced by schema id" in plan.omissions[0].reason
 
 
 class TestCarriedOut:

@@ -278,7 +278,7 @@ def _of_ksqldb(version: str) -> tuple[Reader, str] | None:
     if can_fall_back:
         return (
             Reader.CONNECT,
-            "it falls back to a second topic, but on Kafka Streams 2.6 it uses the changelog's name both times",
+            "it falls back to a second topic name, but on Kafka Streams 2.6 that is the changelog's name again",
         )
     return Reader.CONNECT, "it looks up versions under the changelog's subject"
 

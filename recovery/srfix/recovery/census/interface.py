@@ -30,11 +30,11 @@ class CensusRequest:
     partitions: tuple[int, ...]
     """All partitions of the topic."""
     committed: Mapping[int, int | None] | None
-    """For each partition the group's committed offset, None if it has none. For a global table, the whole field is None
-    (then everything up to the end is restored).
+    """For each partition the group's committed offset, or None if the group has none there. For a global table the whole
+    field is None: its restore loads everything up to the end.
     """
     isolation: Isolation = Isolation.READ_UNCOMMITTED
-    """How the restore consumer reads: Java's default; EOS forces READ_COMMITTED."""
+    """How the restore consumer reads. Java's default is READ_UNCOMMITTED; exactly-once forces READ_COMMITTED."""
     deadline_s: float | None = None
     """After this number of seconds the read of this topic stops, finished or not; None for no such limit.
     `PartitionCensus.stopped_early` says what was not read. Such a census is partial, and srfix never concludes from

@@ -162,7 +162,7 @@ def make_certain(facts: StoreFacts, context: CheckContext) -> str:
         *("--source", f"{store.application}/{store.name}={topic}"),
     )
     return (
-        f"No evidence proves that store {store.name} restores from topic {topic}; a store without logging looks the "
-        "same (SRF007). Find the store's topic in Topology.describe(), with EXPLAIN in ksqlDB, or in the code. If the "
+        f"No evidence proves that store {store.name} restores from topic {topic}. If the store had no logging, srfix would "
+        "see the same (SRF007). Find the store's topic in Topology.describe(), with EXPLAIN in ksqlDB, or in the code. If the "
         f"store does restore from topic {topic}, run {again}."
     )

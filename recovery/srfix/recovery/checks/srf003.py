@@ -12,7 +12,7 @@ from srfix.recovery.checks.missing import missing_on_disk
 from srfix.recovery.checks.proofs import answered_through, at_fault
 from srfix.recovery.checks.srf005 import stands_beside
 from srfix.recovery.findings import Finding, Severity
-from srfix.recovery.ids_in_words import listed
+from srfix.recovery.ids_in_words import listed, named_ids
 
 if TYPE_CHECKING:
     from srfix.recovery.census.interface import Census
@@ -80,7 +80,7 @@ def _standing(
         if misses:
             yield "But look-ups by key do not find these rows, now or later."
     for subject, ids_answered in sorted(elsewhere.items()):
-        yield f"The look-up of schema id {listed(ids_answered)} is {answered_through(role.subject, subject)}."
+        yield f"The look-up of {named_ids(ids_answered)} is {answered_through(role.subject, subject)}."
 
 
 def _wants(finding: Finding, request: RepairRequest) -> Wanted:

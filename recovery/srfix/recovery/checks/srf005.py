@@ -126,7 +126,7 @@ def _next(asymmetry: KeyAsymmetry, role: RoleFacts, source_subject: str) -> str:
         stays = f"this finding stays as long as {holds} holds id {asymmetry.reader_id}."
     return (
         f"No registration helps, and srfix cannot repair this. {change} Then let the application rebuild the store, "
-        "because rows that the application wrote keep their key bytes. The registry cannot show whether you have "
+        "because rows that the application has already written keep their key bytes. The registry cannot show whether you have "
         f"changed the reader. So {stays}"
     )
 
@@ -248,8 +248,9 @@ CHECK: Final = Check(
     cause="Keys in a registry format whose schema differs between producer and reader, on any version of Kafka Streams.",
     detection=(
         "srfix compares the ids in the keys of the source topic with the application's own version under the phantom "
-        "key subject. The application's own version is the latest one that is neither in a key of the topic nor under "
-        "the source's key subject. The reader writes only one id. So if the keys carry several ids, look-ups of some "
+        "key subject. srfix takes a version there as the application's own if no key of the topic carries its id, and "
+        "the source's key subject does not hold the id. A later version wins, but any live version wins over a "
+        "soft-deleted one. The reader writes only one id. So if the keys carry several ids, look-ups of some "
         "keys always miss. Without a phantom key subject, srfix does not know what the reader writes, and claims "
         "nothing. With --state-dir, srfix also counts the rows in the store: how many carry the reader's id, and how many "
         "carry another id of the topic's keys."

@@ -13,7 +13,7 @@ from srfix.recovery.checks.missing import is_untold, missing_ids
 from srfix.recovery.checks.proofs import at_fault
 from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.forecasts import Foretold, Moment
-from srfix.recovery.ids_in_words import MOST_NAMED, named_ids
+from srfix.recovery.ids_in_words import named_ids
 
 if TYPE_CHECKING:
     from srfix.recovery.facts.reader import CheckContext
@@ -78,7 +78,7 @@ def _reasons(refusals: Iterable[RegistrationRefusal]) -> str:
     concerned: dict[str, list[SchemaId]] = {}
     for refusal in refusals:
         concerned.setdefault(refusal.reason, []).append(refusal.schema_id)
-    return "; ".join(f"{named_ids(ids, most=MOST_NAMED)}: {reason}" for reason, ids in concerned.items())
+    return "; ".join(f"{named_ids(ids)}: {reason}" for reason, ids in concerned.items())
 
 
 def _next(state: SubjectState, refusals: tuple[RegistrationRefusal, ...], traces: tuple[str, ...]) -> Iterator[str]:

@@ -66,10 +66,16 @@ def _rebuild(facts: StoreFacts, context: CheckContext) -> str:
     topic = facts.source.topic if facts.source is not None else None
     if not is_certain(facts):
         return f"Until then wipe nothing. {make_certain(facts, context)}"
-    if not _keeps_every_row(facts):
+    policy = _cleanup_policy(facts)
+    if policy != "compact":
+        known = (
+            "srfix does not know the topic's cleanup.policy"
+            if policy is None
+            else f"The topic has cleanup.policy={policy}"
+        )
         return (
-            f"Wipe nothing: a restore cannot bring back a row if topic {topic} no longer holds its record. srfix "
-            "does not know whether this topic is compacted and has no retention."
+            f"Wipe nothing: a restore cannot bring back a row if topic {topic} no longer holds its record. {known}, so "
+            "retention may have deleted records."
         )
     return (
         f"Or rebuild the store from topic {topic}. A restore copies the topic's bytes, so wipe the state only after you "
@@ -77,10 +83,10 @@ def _rebuild(facts: StoreFacts, context: CheckContext) -> str:
     )
 
 
-def _keeps_every_row(facts: StoreFacts) -> bool:
-    """True if the source topic holds the latest record of each key for good: its only cleanup policy is compaction."""
+def _cleanup_policy(facts: StoreFacts) -> str | None:
+    """With `compact` alone, the source topic keeps the latest record of each key for good."""
     values = None if facts.source_configs is None else facts.source_configs.values
-    return values is not None and values.get("cleanup.policy") == "compact"
+    return None if values is None else values.get("cleanup.policy")
 
 
 def lost_in_changelog(facts: ChangelogFacts, context: CheckContext) -> Iterator[Finding]:

@@ -133,11 +133,13 @@ def _next(put: NextPut, *, is_read_only: bool) -> str:
     schema = "the schema that the application's serde writes" if put.own_id is None else f"schema id {put.own_id}"
     what = f"register {schema} under {put.subject}"
     if is_read_only:
-        what = f"let the owner of {put.subject} set the mode to READWRITE, or register {schema} there"
+        what = (
+            f"let the owner of {put.subject} set the mode to READWRITE. Then register {schema} there, or let the "
+            "application do it"
+        )
     return (
         f"Before the application puts its next row, {what}. "
-        + ("As long as the subject is read-only, only its owner can do this. " if is_read_only else "")
-        + "srfix plan does not do this: it registers the source's schemas, not the application's."
+        "srfix plan does not do this: it registers the source's schemas, not the application's."
     )
 
 

@@ -90,7 +90,7 @@ def where_refused(subject: Subject, *, is_global: bool) -> str:
     return (
         f"Before the upgrade, {_ways(is_global=is_global)}. Or let the owner of {subject} set a compatibility that accepts "
         "both schemas. srfix cannot help by registering the schema first: a plan soft-deletes the version at once, "
-        "so the put registers the schema again, and the registry checks the schema then."
+        "so the put has to register the schema again, and the registry checks the schema at this put."
     )
 
 
@@ -266,7 +266,7 @@ CHECK: Final = Check(
                 "wiping the state does not help here, because the registry refuses the first put after the wipe "
                 f"({CODE})"
             ),
-            upgrade=f"but not before {CODE} is repaired, because the registry refuses the first put there",
+            upgrade=f"but repair {CODE} first, because the registry refuses the first put after the upgrade",
             of_notes=False,
         )
     ),

@@ -43,7 +43,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             registered_ids=ids,
             explanation=_explanation(facts.source.topic, subject, role, faults, context, exists=bool(ids)),
             next_step=(
-                f"Before an upgrade, register these schemas under {subject}, too (watch its compatibility level). "
+                f"Before an upgrade, register these schemas under {subject}, too (first check its compatibility level). "
                 "Or give the readers the subject naming strategy that the producer uses. srfix plan does not do "
                 "this, because the subject is yours."
             ),
@@ -67,7 +67,7 @@ def _explanation(
 ) -> str:
     missing = "40403" if exists else "40401: there is no such subject"
     what = (
-        f"Records of topic {topic} carry ids that are not registered under its own subject {subject} either "
+        f"Records of topic {topic} carry ids that are not registered under the topic's own subject {subject} "
         f"({missing}): {in_words(faults)}. Perhaps the producer uses another subject naming strategy, or the topic "
         "was mirrored under a new name, or somebody hard-deleted the schemas there."
     )
@@ -94,7 +94,7 @@ def _explanation(
 
 CHECK: Final = Check(
     code=CODE,
-    title="Live ids are not registered under the topic's own subject either",
+    title="Live ids are not registered under the topic's own subject",
     severity="breaks on upgrade",
     meaning=(
         "Records of the topic carry ids of schemas that the subject <source>-value lacks. A reader on 2.7.0 or later "
@@ -108,7 +108,7 @@ CHECK: Final = Check(
     advice=Advice(
         rules=Rules(
             wiping=f"wiping the state does not help here, because restored rows cannot be read either ({CODE})",
-            upgrade=f"but not before {CODE} is repaired, because it fails for the same ids",
+            upgrade=f"but repair {CODE} first, because a reader on 2.7 or later fails for the same ids",
         )
     ),
 )

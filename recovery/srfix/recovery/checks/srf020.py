@@ -21,7 +21,7 @@ from srfix.recovery.checks.topic_findings import (
 from srfix.recovery.facts.topics import Standing, TopicReader, Trouble
 from srfix.recovery.findings import Severity, Skipped
 from srfix.recovery.forecasts import Certainty, Foretold, Moment
-from srfix.recovery.ids_in_words import listed, named_ids
+from srfix.recovery.ids_in_words import named_ids
 from srfix.serde.errors import SchemaError, UsageError
 from srfix.serde.printable import capitalized
 from srfix.serde.schemas.errors import SubjectNotFoundError, VersionNotFoundError
@@ -111,7 +111,7 @@ def _asked(subject: Subject, state: SubjectState, reported_ids: Sequence[AskedId
     holdings = f"The subject that the reader asks, {subject}, holds {state.versions_in_words}"
     if not lacks:
         return f"{holdings}."
-    return f"{holdings}, but not schema id {listed(lacks)} ({', '.join(map(str, codes))})."
+    return f"{holdings}, but not {named_ids(lacks)} ({', '.join(map(str, codes))})."
 
 
 def _outcome(request: TopicRequest, subject: Subject, fails: Sequence[AskedId]) -> Iterator[str]:
@@ -133,7 +133,8 @@ def _outcome(request: TopicRequest, subject: Subject, fails: Sequence[AskedId]) 
         yield f"The latest version cannot read records of schema id {asked_id.schema_id}: {asked_id.why}."
     if Trouble.NO_SUBJECT in by_trouble and len(by_trouble) > 1:
         ids_without_subject = [asked_id.schema_id for asked_id in by_trouble[Trouble.NO_SUBJECT]]
-        yield f"Schema id {listed(ids_without_subject)} has no record name, so the strategy gives no subject for this id."
+        theirs = "its schema has" if len(ids_without_subject) == 1 else "their schemas have"
+        yield f"The strategy gives no subject for {named_ids(ids_without_subject)}, because {theirs} no record name."
 
 
 def _of_missing(request: TopicRequest, subject: Subject, missing: Sequence[AskedId]) -> str:
@@ -164,14 +165,15 @@ def _already_read(request: TopicRequest, asked_ids: Sequence[AskedId], met: Sequ
     unmet = [asked_id for asked_id in asked_ids if not asked_id.standing.is_met]
     if not unmet:
         return
-    ids = f"schema id {listed(asked_id.schema_id for asked_id in unmet)}"
+    ids = named_ids([asked_id.schema_id for asked_id in unmet])
+    these = "this id" if len(unmet) == 1 else "these ids"
     read = all(asked_id.standing is Standing.READ for asked_id in unmet)
     group = request.answers.question.read.group
     if met:
         what = (
-            f"group {group} has already read the records of this id"
+            f"group {group} has already read the records of {these}"
             if read
-            else "newer records have replaced all records with this id"
+            else f"newer records have replaced all records with {these}"
         )
         yield f"The same is true for {ids}, but {what}."
     elif read:

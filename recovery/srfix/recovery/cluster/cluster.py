@@ -45,7 +45,7 @@ class Cluster:
     :param config: librdkafka's properties; those that would join a group, commit offsets, create topics or print are
         left out.
     :param timeout_s: how long any one question may take.
-    :raises UsageError: if librdkafka does not take the configuration, or it names no bootstrap servers.
+    :raises UsageError: if librdkafka does not take the configuration, or the configuration names no bootstrap servers.
     """
 
     def __init__(self, config: Mapping[str, str], *, timeout_s: float = 15.0) -> None:
@@ -162,7 +162,7 @@ class Cluster:
     ) -> Mapping[str, Mapping[tuple[Topic, int], Commit] | ClusterError]:
         """The offsets that each of many groups has committed for these partitions, asked side by side. Partitions
         without a commit are left out. If a group cannot be read, its value is the error: an `AccessDeniedError` for a
-        group that this user may not ask.
+        group whose offsets this user may not read.
         """
         return self._offsets.of(self._open_admin(), groups, topic_partitions)
 

@@ -82,7 +82,7 @@ def without_unused_contexts(findings: Iterable[Finding], survey: Survey) -> tupl
             continue
         own = split_context(finding.subject)[0]
         reason = (
-            f"context {used} knows the schema ids of the store's rows, and {own} does not: most likely the "
+            f"context {used} knows the schema ids of the store's rows, and {own} does not. So most likely the "
             f"application uses {used}. If it uses {own}, the schemas of these ids are lost ({finding.code}), and srfix needs "
             "that context in --registry (add /contexts/ and the context's name to the address)"
         )

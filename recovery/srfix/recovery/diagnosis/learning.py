@@ -27,7 +27,7 @@ from srfix.recovery.facts.subject_state import SubjectState
 from srfix.recovery.facts.supplied import own_processor
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Evidence, Source
-from srfix.recovery.ids_in_words import enumerated
+from srfix.recovery.ids_in_words import named_ids
 from srfix.recovery.internal_topics import InternalTopicKind, parse, recognise
 from srfix.recovery.state.checkpoints import OffsetMeaning
 from srfix.serde.properties.kafka_client import Isolation
@@ -271,7 +271,7 @@ def from_source_subject(
             yield GenerationHint(
                 oldest=WITH_FIX,
                 newest=None,
-                detail=f"the store's serde registered schema id {enumerated(own)} under {source.subject} ({POLLUTION})",
+                detail=f"the store's serde registered {named_ids(sorted(own))} under {source.subject} ({POLLUTION})",
             )
 
 

@@ -16,7 +16,7 @@ from srfix.recovery.facts.reader import CheckContext
 from srfix.recovery.facts.stores import StoreFacts, Suspect, SuspectStore
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Skipped
-from srfix.recovery.ids_in_words import counted, enumerated
+from srfix.recovery.ids_in_words import counted, named_ids
 from srfix.recovery.internal_topics import is_internal
 from srfix.serde.errors import AccessDeniedError, ClusterError
 from srfix.serde.properties.kafka_client import Isolation
@@ -217,7 +217,7 @@ def of_operator(suspect: Suspect, operator: str) -> Skipped:
 
 def of_transient_query(suspect: Suspect, query_id: str) -> Skipped:
     """A push query's state is never restored."""
-    why = f"they are left over from ksqlDB's transient query {query_id}; its state is never restored"
+    why = f"they are left over from ksqlDB's transient query {query_id}; the state of such a query is never restored"
     return suspect.skipped(why, could_hide=False)
 
 
@@ -307,10 +307,10 @@ class _Look:
             yield f"{counted(guids, 'value')} with a GUID in place of a schema id, which diagnose does not look up"
         memberships = [survey.membership(subject, schema_id) for schema_id in census.restorable_ids(Role.VALUE)]
         if unknown := [membership.schema_id for membership in memberships if not membership.is_known]:
-            yield f"schema id {enumerated(unknown)}, which the registry does not know"
+            yield f"{named_ids(unknown)}, which the registry does not know"
         missing = [membership.schema_id for membership in memberships if membership.is_known and membership.is_missing]
         if missing and is_registered and not self.context.does_without(subject):
-            yield f"schema id {enumerated(missing)}, not registered under {subject}"
+            yield f"{named_ids(missing)}, not registered under {subject}"
         is_whole = self.counter.decode_values or sum(p.records for p in census.partitions) <= _MOST_DECODED
         if not is_whole:
             why = (

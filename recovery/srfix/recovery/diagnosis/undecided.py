@@ -153,13 +153,13 @@ def refused_groups(refused: Mapping[str, ClusterError], named: str | None) -> It
         return
     first = refused[groups[0]]
     what = f"the committed offsets of group {groups[0]!r}"
-    reason, whose = f"{first} srfix cannot tell whether this group is an application", "its"
+    reason, them = f"{first} srfix cannot tell whether this group is an application", "it"
     if len(groups) > 1:
         names = ", ".join(map(repr, groups[:_NAMED_GROUPS])) + (", …" if len(groups) > _NAMED_GROUPS else "")
         what = f"the committed offsets of {len(groups)} groups whose names are prefixes of subjects ({names})"
-        reason, whose = f"for the first group: {first} srfix cannot tell whether these groups are applications", "their"
+        reason, them = f"for the first group: {first} srfix cannot tell whether these groups are applications", "them"
     if named is not None:
-        reason += f"; srfix examined {whose} possible stores as stores of {named!r}"
+        reason += f"; srfix examined stores that may belong to {them} as stores of {named!r}"
     yield Skipped(what=what, reason=reason, could_hide=named is None)
 
 

@@ -109,7 +109,7 @@ OTHER_QUERY: Final = _application(
     against=True,
 )
 LEFT_ELSEWHERE: Final = _source(
-    "state-directory", Weight.WEAK, "the checkpoint of its task allows only other topics", against=True
+    "state-directory", Weight.WEAK, "the checkpoint of the store's task allows only other topics", against=True
 )
 AUTOMATIC_NAME: Final = _source(
     "store-name", Weight.STRONG, "the store's automatic name contains the topic: `<topic>-STATE-STORE-<number>`"
@@ -187,8 +187,8 @@ ANOTHER_COMMITTED: Final = _source(
 NO_GLOBAL: Final = _source(
     "committed-offsets",
     Weight.STRONG,
-    "the group has committed offsets there, but by a topology or a state directory the store is global, and no "
-    "group reads a global store's topic",
+    "the group has committed offsets there, but a topology or a state directory shows that the store is global, "
+    "and no group reads a global store's topic",
     against=True,
 )
 GONE: Final = _source(
@@ -210,10 +210,12 @@ RULES: Final = (
     _source(
         "state-directory",
         Weight.CONCLUSIVE,
-        "the store's own offsets name it; or, apart from stores with a changelog of their own, its task has only this "
-        "store and this topic",
+        "the offsets in the store name the topic; or the checkpoint of the store's task names only this source topic, and "
+        "every other store of the task has its own changelog, or restores from no source topic",
     ),
-    _source("state-directory", Weight.WEAK, "its task's checkpoint names it, but allows other stores or topics, too"),
+    _source(
+        "state-directory", Weight.WEAK, "the task's checkpoint names the topic, but allows other stores or topics, too"
+    ),
     LEFT_ELSEWHERE,
     _source("topology", Weight.CONCLUSIVE, "the application's printed topology has the store as the topic's table"),
     _source(

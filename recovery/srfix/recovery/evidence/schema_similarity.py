@@ -35,7 +35,7 @@ from srfix.recovery.facts.rows_on_disk import places_of
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Evidence
-from srfix.recovery.ids_in_words import counted, enumerated
+from srfix.recovery.ids_in_words import counted, enumerated, named_ids
 from srfix.recovery.internal_topics import InternalTopicKind, application_prefixes, is_internal, parse, recognise
 from srfix.serde.errors import ClusterError
 from srfix.serde.schemas.errors import SchemaNotFoundError
@@ -339,9 +339,7 @@ def by_row_ids(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
         return
     ids = _ids_on_disk(store, survey)
     for topic, subject in sorted(_topics_holding(ids, store, survey).items()) if ids else ():
-        yield rules.ROW_IDS.of_topic(
-            topic, f"rows on disk carry schema id {enumerated(sorted(ids))}, which {subject} holds"
-        )
+        yield rules.ROW_IDS.of_topic(topic, f"rows on disk carry {named_ids(sorted(ids))}, which {subject} holds")
 
 
 def _ids_on_disk(store: SuspectStore, survey: Survey) -> frozenset[SchemaId]:

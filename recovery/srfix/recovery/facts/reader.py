@@ -31,8 +31,8 @@ class Reader(Enum):
     CONNECT = "connect"
     """Looks the version up under the subject: Connect's AvroConverter, ksqlDB."""
     PLAIN = "plain"
-    """Reads by id, with no look-up of the version: KafkaAvroDeserializer, SpecificAvroSerde. They name their subject
-    when they ask for the id, which matters in a named context."""
+    """Reads by id, with no look-up of the version: KafkaAvroDeserializer, SpecificAvroSerde. Such readers
+    name their subject when they ask for the id, which matters in a named context."""
     DUAL = "dual"
     """Reads with the dual-subject fallback: srfix, ksqlDB's StaticTopicSerde."""
     UNKNOWN = "unknown"
@@ -40,10 +40,10 @@ class Reader(Enum):
 
     @classmethod
     def of_name(cls, name: str, version: StreamsVersion | None) -> Reader:
-        """The reader that a person means by a name; for ksqlDB, the version of its Kafka Streams decides. The reader of
-        ksqlDB 0.10.1 (Kafka Streams 2.5) and earlier looks versions up only under the changelog's subject, and the
-        second name that 0.10.2 tries is the same. The reader of 0.11 (2.7) and later asks the source's subject, too
-        (ksql pull 5823). Without a version, only `--ksqldb` can show which reader it is.
+        """The reader that a person means by a name; for ksqlDB, the version of its Kafka Streams decides. Up to
+        ksqlDB 0.10.1 (Kafka Streams 2.5), the reader looks versions up only under the changelog's subject. ksqlDB 0.10.2
+        tries a second name, but that is the changelog's name again. The reader of 0.11 (2.7) and later asks the
+        source's subject, too (ksql pull 5823). Without a version, only `--ksqldb` can show which reader it is.
         """
         if name != "ksqldb":
             return cls(name)

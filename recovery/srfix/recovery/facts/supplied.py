@@ -155,14 +155,14 @@ class Supplied:
         return frozenset(on_disk) | frozenset(name for name in named if name)
 
     def stores_on_disk(self) -> Iterator[StoreOnDisk]:
-        """Every store of every state directory; a store that is in several directories comes several times."""
+        """Every store of every state directory; a store in several directories comes once for each of them."""
         from srfix.recovery.state.directory import stores_on_disk
 
         for application in self.state:
             yield from stores_on_disk(application)
 
     def on_disk(self, application: str, store: str) -> Iterator[StoreOnDisk]:
-        """The store in every state directory that has it."""
+        """The store, once for each state directory that has it."""
         return (disk for disk in self.stores_on_disk() if (disk.prefix, disk.name) == (application, store))
 
     def tables(self, application: str) -> Iterator[tuple[GivenTopology, TableSource]]:

@@ -99,7 +99,7 @@ class Survey:
         self.registry = usable(self.registry)
 
     def anew(self, registry: ReadableRegistry) -> Survey:
-        """A survey with the person's same words, but of this registry, and with no remembered answers."""
+        """A survey with all that the person said, but of this registry, and with no remembered answers."""
         return Survey(self.cluster, registry, self.sources, self.supplied, self.isolation, self.gone)
 
     def once(self, key: tuple[object, ...], make: Callable[[], _T]) -> _T:

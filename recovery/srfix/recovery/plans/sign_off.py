@@ -30,7 +30,7 @@ def require_digest(digest: str, expected: str | None, *, where: Path) -> None:
         return
     if not _DIGEST.fullmatch(expected):
         raise UsageError(
-            f"--expect-digest takes a digest as srfix plan prints it, sha256: and 64 digits of hexadecimal, not {expected!r}."
+            f"--expect-digest {expected!r} is not a digest as srfix plan prints it: sha256: and 64 hexadecimal digits."
         )
     if digest != expected:
         raise PlanError(

@@ -77,9 +77,9 @@ class Plan:
     srfix: str
     """The version of srfix that made the plan."""
     findings: tuple[PlannedFinding, ...]
-    """The findings that it repairs."""
+    """The findings that the plan repairs."""
     actions: tuple[Action, ...]
-    """Its writes, in order."""
+    """The writes, in order."""
     expects: Mapping[Subject, SubjectState]
     """The state of each subject at the time of the plan; apply refuses any other state."""
     price: tuple[str, ...]
@@ -87,15 +87,15 @@ class Plan:
     left_out: tuple[str, ...] = ()
     """Other faults, which no registration can repair, in sentences."""
     omissions: tuple[Omission, ...] = ()
-    """The schemas that it leaves missing, also for stores with an undecided source; verify asks for them."""
+    """The schemas that the plan leaves missing, also for stores with an undecided source; verify asks for them."""
     passed_over: tuple[str, ...] = ()
-    """Repairs that are not needed and were not asked for, in sentences with the command that plans each."""
+    """Repairs that are not needed and were not asked for: a sentence for each, with the command that plans it."""
     playbook: tuple[str, ...]
     """What to do around the repair, for these applications, in order."""
     applications: tuple[Circumstances, ...] = ()
     """The facts about each application of the plan, by name; the advice after the repair depends on them."""
     cost: Cost | None = None
-    """What it costs the registry; None in plans of earlier versions, which did not count it."""
+    """What the plan costs the registry; None in plans of earlier versions, which did not count this cost."""
 
     def _repr_html_(self) -> str:
         steps = ((action.subject, describe(action)) for action in self.actions)
@@ -223,7 +223,7 @@ def _read_of(finding: PlannedFinding) -> TopicRead | UnsetType:
 def load_plan(path: Path) -> Plan:
     """Reads a plan file.
 
-    :raises PlanError: if it cannot be read, is no plan, or was edited.
+    :raises PlanError: if the file cannot be read, is no plan, or was edited.
     """
     return REPAIR_PLANS.load(path)
 
@@ -231,7 +231,7 @@ def load_plan(path: Path) -> Plan:
 def save_plan(plan: Plan, path: Path) -> None:
     """Writes a plan file whole or not at all: temporary file, sync, rename.
 
-    :raises PlanError: if it cannot be written.
+    :raises PlanError: if the file cannot be written.
     """
     REPAIR_PLANS.save(plan, path)
 

@@ -145,7 +145,7 @@ _Restores = RestoreCompatibility | RestoreMode
 
 
 def shell_script(plan: Plan) -> str:
-    """The commands of a plan, with their undo as comments at the end. It holds no secret and is printable.
+    """The commands of a plan, with their undo as comments at the end. The script contains no secret and is printable.
 
     :raises PlanError: if its steps are not numbered as srfix numbers them.
     :raises UsageError: if the registry cannot be asked about one of the subjects: no URL can carry its name.

@@ -29,6 +29,7 @@ from srfix.recovery.clock import now
 from srfix.recovery.commands import positional, srfix_command
 from srfix.recovery.errors import PlanError
 from srfix.recovery.facts.subject_state import SubjectState, VersionState, look_up, read_subject_state
+from srfix.recovery.ids_in_words import listed
 from srfix.recovery.plans.journal_file import set_aside
 from srfix.recovery.registry import ReadableRegistry, Registry
 from srfix.recovery.repair.journal import REPAIR_JOURNALS, RepairState
@@ -123,9 +124,10 @@ def refuse_untold(state: RepairState, registry: ReadableRegistry, journal_path: 
         return
     missing_steps = list(untold_steps(state, registry, besides=state.in_flight))
     if missing_steps:
-        steps = ", ".join(str(untold.action.step) for untold in missing_steps)
+        steps = listed(untold.action.step for untold in missing_steps)
+        were_steps = f"step {steps} of its plan was" if len(missing_steps) == 1 else f"steps {steps} of its plan were"
         raise PlanError(
-            f"The journal {journal_path} does not contain step {steps} of its plan as carried out, but "
+            f"The journal {journal_path} does not say that {were_steps} carried out. But in the registry "
             f"{'; '.join(untold.what for untold in missing_steps)}. Either the end of the journal is missing, or "
             "somebody else did this; srfix cannot tell, and wrote nothing. Restore the journal from a copy and run "
             "the same srfix rollback again. If the plan was also carried out with another journal, roll that one "
@@ -219,8 +221,8 @@ def why_theirs(
     if not left.deleted and gone:
         return (
             f"{version} may be somebody else's: the higher version {', '.join(map(str, gone))} has been permanently "
-            "deleted since, so the registry may have given the number out again. This registry stores no time of a "
-            "version, which would show that"
+            "deleted since, so the registry may have given the number out again. srfix cannot tell, because this registry "
+            "stores no time of a version"
         )
     return None
 

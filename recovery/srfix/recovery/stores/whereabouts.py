@@ -120,7 +120,7 @@ def murmur2(data: bytes) -> int:
 
 def partition_of(key: bytes, partitions: int) -> int:
     if partitions < 1:
-        raise ValueError("There must be a partition.")
+        raise ValueError(f"A topic has at least one partition, not {partitions}.")
     return (murmur2(key) & 0x7FFFFFFF) % partitions
 
 

@@ -310,8 +310,8 @@ def _price(work: ExpireKeys) -> Iterator[str]:
     )
     yield (
         f"Each tombstone carries the header {OUR_HEADER} with the plan's digest. By this header, srfix rollback can "
-        "tell the tombstone from a deletion by somebody else. So can srfix apply, if it continues after a kill. All "
-        "readers of the topic see these deletions."
+        "tell the tombstone from a deletion by somebody else. srfix apply can tell this, too, if it continues after "
+        "a kill. All readers of the topic see these deletions."
     )
 
 

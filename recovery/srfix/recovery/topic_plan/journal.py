@@ -62,8 +62,8 @@ TOPIC_JOURNALS: Final[JournalFiles[TopicPlan, TopicState]] = JournalFiles(
     noun="plan",
     no_journal="Nothing was written to it. Name the journal of a plan of srfix state. For a new "
     "journal, name a file that does not exist yet.",
-    other_schema=f", and this is the journal of a plan of srfix state ({_SCHEMA}). Name that one, or give this plan a journal "
-    "of its own with --journal.",
+    other_schema=f", and this is the journal of a plan of srfix state ({_SCHEMA}). Name the plan of that journal, or give "
+    "this plan a journal of its own with --journal.",
 )
 
 

@@ -319,7 +319,7 @@ class TestThePriceOfTheNextSchema:
     @pytest.mark.slow
     def test_a_transitive_level_asks_every_live_version(self, world: World) -> None:
         world.client().set_config(PHANTOM, {"compatibility": "BACKWARD_TRANSITIVE"})
-        assert "schema id 1, 2, which this repair leaves live" in self.refusal(world.plan(keep=Keep.LIVE))
+        assert "schema ids 1 and 2, which this repair leaves live" in self.refusal(world.plan(keep=Keep.LIVE))
 
     def test_what_an_earlier_repair_left_live_refuses_it_already(self, world: World, tmp_path: Path) -> None:
         world.apply(world.plan(keep=Keep.LIVE), tmp_path / "journal")

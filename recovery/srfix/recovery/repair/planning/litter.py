@@ -13,7 +13,7 @@ from srfix.recovery.facts.refusals import list_holders
 from srfix.recovery.facts.subject_state import SubjectState, read_subject_state
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Finding
-from srfix.recovery.ids_in_words import enumerated
+from srfix.recovery.ids_in_words import named_ids
 from srfix.recovery.internal_topics import is_internal
 from srfix.recovery.repair.plan_file import Omission
 from srfix.serde.errors import ClusterError
@@ -31,9 +31,9 @@ class Deletion:
 
     @property
     def price(self) -> str:
-        ids = enumerated(sorted({action.schema_id for action in self.actions}))
+        ids = named_ids(sorted({action.schema_id for action in self.actions}))
         return (
-            f"{self.finding.subject}: the plan soft-deletes the versions with schema id {ids} there. The schemas stay readable "
+            f"{self.finding.subject}: the plan soft-deletes the versions with {ids} there. The schemas stay readable "
             "by their ids. Soft-deleted versions still count towards a registry's limit of schemas; srfix deletes nothing for "
             "good. A rollback registers the schemas again, under the same ids and new version numbers."
         )
@@ -65,7 +65,7 @@ def deletions(
             live = {h.subject for h in holders if h.schema_id == version.schema_id and not h.deleted}
             other_subjects = tuple(sorted(live - leaving))
             if referring := survey.registry.referenced_by(finding.subject, version.version):
-                reason: str | None = f"the schema of id {enumerated(referring)} refers to version {version.version}"
+                reason: str | None = f"version {version.version} is referenced by {named_ids(referring)}"
             else:
                 reason = None if other_subjects else usage.why_not(version.schema_id)
             if reason is not None:

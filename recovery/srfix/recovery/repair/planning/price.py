@@ -11,7 +11,7 @@ from srfix.recovery.errors import PlanError
 from srfix.recovery.facts.refusals import list_holders
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.facts.topics import TopicFacts
-from srfix.recovery.ids_in_words import counted, enumerated
+from srfix.recovery.ids_in_words import counted, enumerated, named_ids
 from srfix.recovery.repair.plan_file import Cost, cost_of
 from srfix.recovery.repair.planning.repairs import SubjectRepair
 from srfix.serde.printable import capitalized
@@ -145,8 +145,8 @@ def _outlook(repair: SubjectRepair, *, leaves_live: bool) -> str:
         before = {version.schema_id for version in repair.want.role.state.live}
         left = [schema_id for schema_id in outlook.refused_by if schema_id not in before]
         ids_before = [schema_id for schema_id in outlook.refused_by if schema_id in before]
-        why = [f"schema id {enumerated(left)}, which this repair leaves live"] if left else []
-        why += [f"schema id {enumerated(ids_before)}, which is live there already"] if ids_before else []
+        why = [f"{named_ids(left)}, which this repair leaves live"] if left else []
+        why += [f"{named_ids(ids_before)}, which is live there already"] if ids_before else []
         instead = " Plan with --keep auto, which soft-deletes such a version at once." if left else ""
         if left and repair.left_live_for:
             subject = repair.want.role.subject

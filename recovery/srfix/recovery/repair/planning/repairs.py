@@ -10,7 +10,7 @@ from srfix.recovery.facts.refusals import foreseen_refusals
 from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts, own_versions
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.facts.topics import TopicFacts
-from srfix.recovery.ids_in_words import enumerated
+from srfix.recovery.ids_in_words import enumerated, named_ids
 from srfix.recovery.registry import ReadableRegistry
 from srfix.recovery.repair.plan_file import Omission
 from srfix.recovery.repair.planning.foreseen_ids import (
@@ -177,7 +177,7 @@ def _not_by_text(
     context = registry.context_of(role.subject)
     for schema_id, foreseen_id in foreseen.items():
         if inherited is not None:
-            yield schema_id, f"a registration by text would give it another id, because {inherited}"
+            yield schema_id, f"a registration by text would give the schema another id, because {inherited}"
         elif context != DEFAULT_CONTEXT and foreseen_id.schema_id != schema_id:
             # There the reader asks for the schema with id and subject, so the same content under another id is not
             # enough.
@@ -198,14 +198,16 @@ def _refused(
 ) -> Iterator[tuple[SchemaId, str]]:
     """The ids whose registration would not help the reader, or would get an unpredictable id; and why."""
     for schema_id, foreseen_id in foreseen.items():
-        reason = not_by_text.get(schema_id, "other ids of this plan are registered with exactly their ids")
+        reason = not_by_text.get(
+            schema_id, "the plan registers other schemas with exact ids, so this schema would need its exact id, too"
+        )
         if foreseen_id.is_lost:
             yield (
                 schema_id,
-                f"{foreseen_id.reason}. The failing reader looks up the text of id {schema_id}, and srfix does not "
-                "know whether this look-up finds the rewritten text (after a registration with normalize=true it does "
-                f"not: 40403). Give {role.subject} a configuration of its own with normalize=false "
-                "(PUT /config), keep it for as long as the store is read, and plan again",
+                f"{foreseen_id.reason}. The failing reader looks up the text of id {schema_id}. After a "
+                "registration with normalize=true, this look-up does not find the rewritten text (40403). In other "
+                f"cases srfix does not know whether it finds the text. Give {role.subject} a configuration of its own "
+                "with normalize=false (PUT /config), keep it for as long as the store is read, and plan again",
             )
         elif foreseen_id.schema_id is None and not foreseen_id.any_id:
             yield (
@@ -218,7 +220,7 @@ def _refused(
         elif schema_id in not_by_text or (not_by_text and exact_ids):
             obstacle = obstacle_to_exact_ids(registry, role, foreseen_id)
             if obstacle is not None:
-                yield schema_id, f"{reason}. srfix cannot register it with exactly this id either: {obstacle}"
+                yield schema_id, f"{reason}. But srfix cannot register it with exactly this id: {obstacle}"
             elif not exact_ids:
                 yield (
                     schema_id,
@@ -289,7 +291,7 @@ def _also_by(facts: StoreFacts | TopicFacts, role: RoleFacts, survey: Survey) ->
         except (RegistryAnswerError, RegistryProtocolError):
             continue
         if ids:
-            yield f"schema id {enumerated(ids)}, which refers to version {version.version}"
+            yield f"{named_ids(ids)}, by a reference to version {version.version}"
 
 
 def _by_reason(reasons: Mapping[SchemaId, str]) -> str:

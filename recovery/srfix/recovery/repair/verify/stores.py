@@ -20,7 +20,7 @@ from srfix.recovery.facts.refusals import NO_SUCH_QUESTION
 from srfix.recovery.facts.stores import Membership, SuspectStore, latest_own
 from srfix.recovery.facts.subject_state import SubjectState, read_subject_state
 from srfix.recovery.facts.survey import Survey
-from srfix.recovery.ids_in_words import counted, listed
+from srfix.recovery.ids_in_words import counted, named_ids
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.recovery.registry import ReadableRegistry
 from srfix.recovery.repair.plan_file import PlannedFinding
@@ -135,7 +135,7 @@ def _nothing_seen(
     elif not any(i in known_ids or memberships[i].answered_id in known_ids for i in ids_read):
         yield NotLookedAt(
             subject=finding.subject,
-            what=f"{unread} with the ids of this plan: the topic's live {half} carry schema id {listed(sorted(ids_read))}, "
+            what=f"{unread} with the ids of this plan: the topic's live {half} carry {named_ids(sorted(ids_read))}, "
             "and the plan has no such id. If this is not the plan's cluster, give --bootstrap-servers. If "
             "newer schemas have replaced the plan's schemas, srfix diagnose shows the present state",
         )
@@ -216,7 +216,7 @@ def keys_missed(finding: PlannedFinding, keys: KeyRole, survey: Survey) -> Itera
         yield Problem(
             subject=subject,
             what=f"store {store.name} looks up keys under {written}, but the live keys of topic "
-            f"{finding.source_topic} carry schema id {listed(missed_keys.topic_ids)}. The store's rows can be read, "
+            f"{finding.source_topic} carry {named_ids(missed_keys.topic_ids)}. The store's rows can be read, "
             f"but a look-up by key misses {missed}, without an error, and the next update of a key makes a "
             "second row. No registration repairs this (`srfix explain SRF005`)",
             keys_miss=True,

@@ -19,7 +19,7 @@ from srfix.recovery.facts.subject_state import SubjectState, read_subject_state
 from srfix.recovery.facts.supplied import Supplied
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.facts.topics import Strategy, TopicQuestion, TopicRead, Trouble, only_ids
-from srfix.recovery.ids_in_words import listed
+from srfix.recovery.ids_in_words import named_ids
 from srfix.recovery.registry import GivenRegistry, Registry, usable
 from srfix.recovery.repair.plan_file import Plan, PlannedFinding
 from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem
@@ -263,11 +263,12 @@ def _standing(expected: SubjectState, registry: Registry) -> Iterator[Event]:
     subject, subject_state = expected.subject, read_subject_state(registry, expected.subject)
     gone = sorted({version.schema_id for version in expected.live} - set(subject_state.schema_ids))
     if gone:
+        this_was, them = ("This id was", "it") if len(gone) == 1 else ("These ids were", "them")
         yield NotLookedAt(
             subject=subject,
-            what=f"whether the store's rows with schema id {listed(gone)} can be read. This id was registered here "
-            "when the plan was made, and is missing now. Is this the plan's registry (--registry)? If the id was deleted for "
-            "good, the store's own rows with this id cannot be read",
+            what=f"whether the store's rows with {named_ids(gone)} can be read. {this_was} registered here "
+            "when the plan was made, but not now. Is this the plan's registry (--registry)? If somebody deleted "
+            f"{them} for good, the store's own rows with {named_ids(gone)} cannot be read",
         )
     if subject_state.config == expected.config:
         yield Confirmed(subject=subject, what="its configuration is what it was before the repair")
