@@ -62,7 +62,7 @@ class TestDiagnose:
             False,
             False,
         )
-        assert "so it does not know whether the store can be read" in words
+        assert "so srfix does not know whether the store can be read" in words
 
 
 class TestPlan:

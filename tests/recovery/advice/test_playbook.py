@@ -211,7 +211,7 @@ class TestPrevention:
         rules = srf017.CHECK.advice.rules
         assert rules is not None
         (said,) = prevention(NOTHING_KNOWN, rules.upgrade)
-        assert "not before SRF017 is repaired" in said
+        assert "but repair SRF017 first, because" in said
 
 
 WHOLE_WAY = ["Before:", "Before:", "Repair:", "After:", "After:", "To"]

@@ -68,7 +68,7 @@ def _standing(
     if census.is_partial:
         yield (
             f"The ids that srfix has seen ({listed(ids)}) are {where}. But srfix did not read the topic to its end, "
-            "so it does not know whether the store can be read."
+            "so srfix does not know whether the store can be read."
         )
     else:
         misses = facts.key_asymmetry is not None

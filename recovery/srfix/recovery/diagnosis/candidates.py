@@ -329,8 +329,8 @@ def _lost(store_on_disk: StoreOnDisk, survey: Survey) -> Iterator[Skipped]:
     suspect = SuspectStore(application=store_on_disk.prefix, name=store_on_disk.name)
     if own is not None and own not in survey.topics():
         yield suspect.skipped(
-            f"its checkpoint names its own changelog topic, {own}, which does not exist here: it was deleted, or "
-            "this is another cluster. The store does not restore from a source topic",
+            f"its checkpoint names its own changelog topic, {own}, which does not exist here: the topic was deleted, "
+            "or this is another cluster. The store does not restore from a source topic",
             could_hide=False,
         )
     missing = sorted({source.topic for source in store_on_disk.sources}.difference(survey.topics()))

@@ -52,7 +52,7 @@ def diagnose(
         partition).
     :param whole_changelogs: True to count every changelog topic that exists; False to look at a few records of some
         topics.
-    :raises UsageError: if the application or a source that is named does not exist.
+    :raises UsageError: if the named application or a named source does not exist.
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
     """

@@ -128,7 +128,7 @@ def of_another(verdict: Verdict, application: str | None, command_line: CommandL
     store = verdict.store
     examine = command_line.quoted("diagnose", "--application", store.application)
     return verdict.suspect.skipped(
-        f"they also start with the name of application {store.application!r}, and more likely belong to it than to "
+        f"they also start with the name of application {store.application!r}, and more likely belong there than to "
         f"{application!r}. To examine them there: {examine}. To examine them as a store of {application!r}, add --store"
     )
 

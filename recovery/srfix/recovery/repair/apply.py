@@ -75,9 +75,9 @@ def apply_plan(
     clock: Callable[[], str] = now,
 ) -> Iterator[Event]:
     """Carries out the plan step by step, and yields each step when it is done. Before the first write, the journal
-    exists, is locked and carries the plan, and srfix has compared everything that the plan expects (with `only`, on the
-    subjects of these steps). After a kill at any instant, the same call continues: the step in flight may be in its
-    before or its after state, everything else must be as expected. Registrations of a finished plan that somebody has
+    exists, is locked and contains the plan, and srfix has compared everything that the plan expects (with `only`, on the
+    subjects of these steps). After a kill at any instant, the same call continues: the step in flight may be
+    done or not, and everything else must be as expected. Registrations of a finished plan that somebody has
     permanently deleted are made again. All runs continue one journal, so that one rollback undoes all.
 
     :raises UsageError: if `only` names a code or an application of which the plan repairs nothing.

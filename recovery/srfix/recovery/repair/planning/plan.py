@@ -56,7 +56,7 @@ def make_plan(
     nothing. Unless `width` says otherwise, the plan covers every id still in the log of the source topic and every
     undeleted version of the source subject, because the committed offset moves on. `exact_ids` registers through IMPORT
     where plain text would get another id; `also` are codes of `ON_REQUEST`; `version_limit` counts soft-deleted
-    versions, too; `engine` counts topics for deletions (None: nothing may be counted).
+    versions, too; `engine` counts topics for deletions (with None, srfix counts none).
 
     :raises PlanError: if schemas are missing, but the registry would accept none of them (READONLY, for example), or if
         the plan would exceed `version_limit`.

@@ -46,8 +46,8 @@ def _of_subject(repair: SubjectRepair) -> Iterator[str]:
             yield (
                 "The subject's configuration has fields of its own. srfix does not know whether the level "
                 f"{repair.level} is the subject's own, or inherited. At the end, the repair sets the level back. If "
-                "it is BACKWARD, the repair lets the subject inherit it, which has the same effect now. It sets "
-                "any other level on the subject itself."
+                "the level is BACKWARD, the repair lets the subject inherit it, which has the same effect now. The "
+                "repair sets any other level on the subject itself."
             )
     if repair.exact:
         yield (

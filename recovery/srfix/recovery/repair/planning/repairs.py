@@ -198,9 +198,7 @@ def _refused(
 ) -> Iterator[tuple[SchemaId, str]]:
     """The ids whose registration would not help the reader, or would get an unpredictable id; and why."""
     for schema_id, foreseen_id in foreseen.items():
-        reason = not_by_text.get(
-            schema_id, "the plan registers other schemas with exact ids, so this schema would need its exact id, too"
-        )
+        reason = not_by_text.get(schema_id, "the plan registers each schema there with its exact id")
         if foreseen_id.is_lost:
             yield (
                 schema_id,

@@ -84,7 +84,7 @@ def verify(
     :param deadline_s: seconds after which the census of each topic stops; records that it leaves unread are not looked
         at.
     :param max_records: records of each topic after which its census stops, too.
-    :param isolation: how restores read, if the person said; else the application's transactional ids decide.
+    :param isolation: how restores read, if the person said; otherwise the application's transactional ids decide.
     :param every_row: reads every live row besides; with None, only one row for each schema id and partition is read.
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.

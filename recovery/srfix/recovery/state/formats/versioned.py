@@ -106,9 +106,7 @@ def decode_versioned_segment(stored: bytes) -> VersionedSegment:
         valid_from, size = _ENTRY.unpack_from(stored, at)
         # A tombstone without an older record begins where it ends.
         if valid_from > valid_to or (valid_from == valid_to and (size >= 0 or entries)) or valid_from < least:
-            raise FormatError(
-                f"record {len(entries) + 1} of a segment has an impossible period: {valid_from} to {valid_to}"
-            )
+            raise FormatError(f"record {len(entries) + 1} of a segment cannot be valid from {valid_from} to {valid_to}")
         entries.append((valid_from, valid_to, size))
         valid_to = valid_from
         at += _ENTRY.size
@@ -135,9 +133,7 @@ def encode_versioned_segment(records: Sequence[VersionedRecord]) -> bytes:
         if record.valid_to_ms != until or not (
             record.valid_from_ms < until or (is_alone and record.valid_from_ms == until)
         ):
-            raise FormatError(
-                f"the period {record.valid_from_ms} to {record.valid_to_ms} of a record is empty, or does not end at {until}"
-            )
+            raise FormatError(f"{record.valid_from_ms} to {record.valid_to_ms} is empty, or does not end at {until}")
         entries.append(
             _packed(_ENTRY, record.valid_from_ms, _TOMBSTONE if record.payload is None else len(record.payload))
         )

@@ -164,9 +164,7 @@ def segment_time(kind: WrittenKind, key: bytes) -> int:
 def check_kind(kind: WrittenKind, release: Release) -> None:
     since = _KINDS[kind].since
     if release < since:
-        raise UsageError(
-            f"Kafka Streams {release} has no stores of the kind {kind.value}; {since} was the first with them."
-        )
+        raise UsageError(f"Kafka Streams {release} has no stores of the kind {kind.value}: they came with {since}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
