@@ -122,9 +122,7 @@ def _has_put_on_disk(
     ids = facts.rows.ids(Role.VALUE)
     if not ids or not ids <= own_ids:
         return None
-    return (
-        "its own serde wrote the rows on disk, and no checkpoint of a task shows that an older Kafka Streams wrote them"
-    )
+    return "its own serde wrote the rows on disk, and no task's checkpoint shows that an older Kafka Streams wrote them"
 
 
 def starts_anew(survey: Survey, suspect: SuspectStore) -> bool:
