@@ -326,7 +326,7 @@ class TestWriting:
             ({"ID": "long"}, {"role": "key"}, "A record with only a key would be a tombstone"),
             ({"value": "binary", "topic": "string"}, {"format": "raw"}, "it also has topic"),
             ({"key": "binary"}, {"format": "raw"}, "it lacks value"),
-            ({"key": "binary"}, {"metadata": "key"}, "has no column of a row"),
+            ({"key": "binary"}, {"metadata": "key"}, "no column is left for the row"),
         ],
     )
     def test_a_frame_that_does_not_fit_is_refused(

@@ -32,7 +32,7 @@ STATE_COMMANDS: Final[dict[str, CommandEntry]] = {
     "estimate": _entry("commands.state.estimate:estimate", "Estimate the time and memory of a restore."),
     "seed-changelog": _entry(
         "commands.state.topic_plans:seed_changelog",
-        "Plan to fill a store's changelog, before you stop reusing its source.",
+        "Make a plan to fill a store's changelog, before you stop reusing its source.",
     ),
     "plan-expiry": _entry(
         "commands.state.topic_plans:plan_expiry", "Plan tombstones for keys that nobody has written for a long time."

@@ -31,7 +31,7 @@ class PublishedDocument:
 DOCUMENTS: Final = (
     PublishedDocument("diagnosis", "recovery.diagnosis.document:DiagnosisDocument", "srfix diagnose", ("diagnose",)),
     PublishedDocument("baseline", "recovery.baseline:BaselineDocument", "srfix diagnose --write-baseline"),
-    PublishedDocument("plan", "recovery.repair.plan_file:PlanDocument", "srfix plan, also as its file"),
+    PublishedDocument("plan", "recovery.repair.plan_file:PlanDocument", "srfix plan, also in the plan file"),
     PublishedDocument("applied", "cli.reports.plan_running:AppliedDocument", "srfix apply", ("apply",)),
     PublishedDocument(
         "journal",
@@ -43,7 +43,7 @@ DOCUMENTS: Final = (
     PublishedDocument(
         "topic-plan",
         "recovery.topic_plan.plan_file:TopicPlanDocument",
-        "srfix state seed-changelog and plan-expiry, also as their file",
+        "srfix state seed-changelog and srfix state plan-expiry, also in the plan file",
     ),
     PublishedDocument("topic-applied", "cli.reports.topic_plans:TopicAppliedDocument", "srfix apply, of a topic plan"),
     PublishedDocument(

@@ -56,7 +56,7 @@ class DataclassDeserializer(Generic[R]):
         """
         check_instance("deserializer", deserializer)
         if row_class(into) is None:
-            raise UsageError(f"into is {type_words(into)}; it must be a dataclass, the class itself.")
+            raise UsageError(f"into is {type_words(into)}; it must be a dataclass (the class, not an instance).")
         columns = getattr(deserializer, "columns", None)
         if columns is None:
             raise UsageError(

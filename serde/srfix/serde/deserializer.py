@@ -58,7 +58,7 @@ class AvroDeserializer(FramedDeserializer):
 
     `AvroDeserializer(ById(registry))` gives records with the writer's fields. With `columns`, a row has exactly these
     columns in their order. The writer's fields feed them under the case rule; a column without a field is None, and
-    arrays of map entries become dicts. Thread-safe; picklable if its resolver is (the plans are then made again).
+    arrays of map entries become dicts. Thread-safe; picklable if its resolver is (a copy makes its decoders again).
 
     >>> from srfix.serde import AvroSerializer, ById, SerdeContext, parse_columns
     >>> users, columns = SerdeContext("users"), parse_columns("ID BIGINT, NAME STRING")

@@ -235,9 +235,9 @@ class DualSubjectError(ResolveError, reason=Reason.NOT_UNDER_SUBJECT):
     guid: UUID | None = None
     """The GUID that the payload carries; None if it carries an id."""
     first_error: SubjectVersionError
-    """The error of the first subject's reader."""
+    """The error of a reader that asks only the first subject."""
     second_error: SubjectVersionError
-    """The error of the second subject's reader."""
+    """The error of a reader that asks only the second subject."""
 
 
 class SecretError(SrfixError):

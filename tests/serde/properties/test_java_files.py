@@ -277,7 +277,7 @@ class TestSorting:
     )
     def test_a_name_that_is_nearly_one_is_told(self, name: str) -> None:
         (problem,) = sorted_out("f", {name: "topsecret"}).problems
-        assert "its name is almost" in problem
+        assert "looks like a misspelt" in problem
         assert "topsecret" not in problem
 
     def test_a_registrys_property_that_cannot_be_taken_is_told(self) -> None:

@@ -19,7 +19,7 @@ from srfix.cli.output import interface as blocks
 from srfix.cli.output.speaking import confirm, say_aside, say_on_the_way, write_report
 from srfix.cli.version import version
 from srfix.recovery.commands import CommandLine, positional
-from srfix.recovery.ids_in_words import counted, enumerated
+from srfix.recovery.ids_in_words import counted, named_ids
 from srfix.serde.errors import UsageError
 from srfix.serde.files import is_there
 
@@ -194,7 +194,7 @@ def _still_missing(plan: Plan) -> Iterator[str]:
     """Ids that the plan leaves out, under the subjects that it has written to."""
     left = [omission for omission in plan.omissions if omission.subject in plan.expects and omission.schema_ids]
     if left:
-        which = "; ".join(f"schema id {enumerated(omission.schema_ids)} under {omission.subject}" for omission in left)
+        which = "; ".join(f"{named_ids(omission.schema_ids)} under {omission.subject}" for omission in left)
         yield (
             f"This plan leaves out {which}. Rows with such an id still fail. The advice below is for the other rows."
         )

@@ -76,8 +76,8 @@ def demo(keep: bool, real: bool, ready_file: Path | None) -> ExitCode:
 
     if ready_file is not None and not keep:
         raise UsageError(
-            "--ready-file works only with --keep: it holds the addresses of what --keep leaves running. Give "
-            "--keep, too."
+            "--ready-file works only with --keep, because the file gets the addresses of the broker and the registry "
+            "that --keep leaves running. Give --keep, too."
         )
     if real and not keep:
         raise UsageError(

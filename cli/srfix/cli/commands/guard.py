@@ -73,9 +73,10 @@ def guard(
     """Predict what will break, and say what to register first. Writes nothing.
 
     Give a printed topology (--topology with --application) or ksqlDB. guard then says which phantom subjects (subjects
-    without a topic) the stores will create, which stores the next restore will break, and which stores the upgrade to --to
-    will break. With --subject and --schema, guard says what the new schema will break. A topology or ksqlDB is enough. With
-    --bootstrap-servers and --registry guard also takes into account the topics and subjects that exist there.
+    without a topic) the stores will create, which stores the next restore will break, and which stores an upgrade to
+    the version of --to will break. With --subject and --schema, guard says what the new schema will break. A topology
+    or ksqlDB is enough. With --bootstrap-servers and --registry guard also takes into account the topics and subjects
+    that exist there.
 
     Exit code 1 if something will or may break, 0 if nothing will break, 2 if guard cannot decide.
     """

@@ -79,8 +79,8 @@ if TYPE_CHECKING:
     "--exact-ids",
     is_flag=True,
     help=(
-        "If the registry would give a schema another id (because of inherited metadata), send the id along, in "
-        "mode IMPORT. srfix does this only if nothing is lost by it."
+        "If the registry would give a schema another id (because of inherited metadata), send the id with the "
+        "schema, in mode IMPORT. srfix does this only if nothing is lost by it."
     ),
 )
 @click.option(

@@ -211,7 +211,7 @@ schema_options = handing_over(
     click.option(
         "--source-name",
         metavar="NAME",
-        help="For a key: the name of the stream or table. CREATE puts this name into the name of the key's record.",
+        help="For a key: the name of the stream or table. ksqlDB's CREATE makes the name of the key's record from it.",
     ),
     click.option(
         "--generation",

@@ -138,8 +138,8 @@ def _selection_options(readers: Sequence[str], *, of_topics: str = "") -> Decora
             "--ignore",
             metavar="SUBJECT-PATTERN",
             help=(
-                "Ignore subjects that match (shop-*-changelog-value): their findings, their repairs, and their "
-                "checks that srfix could not do. One line counts and names what is ignored. Repeatable."
+                "Ignore subjects that match this pattern (such as shop-*-changelog-value): their findings, their repairs, "
+                "and the checks of them that srfix could not do. One line counts and names what is ignored. Repeatable."
             ),
         ),
     )

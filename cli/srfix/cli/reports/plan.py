@@ -16,7 +16,7 @@ from srfix.recovery.actions.document import describe
 from srfix.recovery.advice.playbook import until_repaired
 from srfix.recovery.commands import CommandLine, positional
 from srfix.recovery.facts.subject_state import SubjectState
-from srfix.recovery.ids_in_words import counted, enumerated
+from srfix.recovery.ids_in_words import counted, named_ids
 from srfix.recovery.repair.plan_file import Plan, plan_document
 from srfix.recovery.report.plan_in_short import changes, counted_changes
 
@@ -166,8 +166,8 @@ def before_apply(plan: Plan, journal: str, command_line: CommandLine) -> Iterato
             yield blocks.Changes(title=subject, lines=lines)
     else:
         registered = {action.schema_id for action in plan.actions if isinstance(action, Register)}
-        ids = enumerated(sorted(registered), most=_MOST_IDS) or "none"
-        items = [f"schema ids {ids} under {len(subjects)} subjects:", *subjects[:_MOST_SUBJECTS]]
+        ids = named_ids(sorted(registered), most=_MOST_IDS) if registered else "no schema id"
+        items = [f"{ids} under {len(subjects)} subjects:", *subjects[:_MOST_SUBJECTS]]
         if len(subjects) > _MOST_SUBJECTS:
             items.append(f"and {len(subjects) - _MOST_SUBJECTS} more; the plan names all")
     yield blocks.ItemList((*items, f"undo: {command_line.quoted('rollback', *positional(journal))}"))

@@ -124,7 +124,7 @@ class Story:
         )
         row = self._read(AvroDeserializer(policy, columns=damage.COLUMNS))
         _say(
-            Paragraph(f"User {_KEY}, before anything is repaired:"),
+            Paragraph(f"User {_KEY}, read before the repair:"),
             ItemList((json.dumps(row),)),
             FieldList(tuple(("message", event.note) for event in second_answers)),
         )

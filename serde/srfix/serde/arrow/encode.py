@@ -102,7 +102,7 @@ def from_arrow(
         contexts, is not that of the rows; if the payloads are more than one Arrow array can hold; if pyarrow is not
         installed.
     :raises RegistryError: if the registry could not be asked, or did not accept the schema, whatever `on_error` says.
-    :raises EncodeError: if a row cannot be written: `.position` and `.paths` say where; unless in quarantine.
+    :raises EncodeError: if a row cannot be written, unless in quarantine; `.position` and `.paths` say where.
     :raises SrfixError: any other error of the serializer, with the row's position, unless in quarantine.
 
     >>> import pyarrow

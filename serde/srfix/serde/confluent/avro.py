@@ -27,7 +27,7 @@ The differences from confluent-kafka 2.16:
 | an id, if another context has a subject with the same name | that context's schema | its own context's schema |
 | a registration | may be answered from the client's cache | always sent, once per subject |
 | times beyond the years 1 to 9999 | OverflowError | `OutOfRangeError` with the path; `"times": "integers"` reads them |
-| a time before or after its day | becomes another time | as above |
+| a time before or after its day | becomes another time | `OutOfRangeError`, as above |
 | rules, CSFLE, inline validation rules | executed | refused by name |
 | a schema of another type | read as Avro | `SchemaError` |
 | ints of more than 32 bits | written | `EncodeError` |

@@ -209,7 +209,7 @@ class Shape:
         column_source: Any = into if columns is None else columns
         self.into = row_class(columns) if into is None else into
         if into is not None and row_class(into) is None:
-            raise UsageError(f"into is {type_words(into)}; it must be a dataclass, the class itself.")
+            raise UsageError(f"into is {type_words(into)}; it must be a dataclass (the class, not an instance).")
         self.columns: Columns = given_columns(column_source, dataclass_names=names)
         self._spec = ReadSpec(columns=self.columns, wrap=wrap, case_rule=rule, strict=strict)
         self.builders = None if self.into is None else RowBuilders(self.columns, partial(self._builder, self.into))
@@ -316,6 +316,6 @@ def _refuse_without_columns(what: str, arguments: Mapping[str, object]) -> None:
     for name, value in arguments.items():
         if value is not None:
             raise UsageError(
-                f"{name} is only for columns (how they are {what}), but no columns were given. Pass columns='ID "
+                f"{name} says how columns are {what}, but no columns were given. Pass columns='ID "
                 f"BIGINT, …', or leave {name} out."
             )

@@ -1,8 +1,8 @@
 """The place of a schema's identity, according to `schema.id.serializer` and `schema.id.deserializer`.
 
 These functions have the names and signatures of confluent-kafka's functions, and can be passed instead of them. srfix
-also recognises confluent-kafka's functions (by module and name, without importing confluent_kafka) and treats them the
-same. It calls any other callable as confluent-kafka does.
+also recognises confluent-kafka's functions (by module and name, without importing confluent_kafka) and treats them
+like its own. It calls any other callable as confluent-kafka does.
 
 | argument | writes or reads |
 |---|---|

@@ -19,9 +19,9 @@ The differences from confluent-kafka 2.16, besides those that `srfix.serde.confl
 | `$ref` to a URL | fetched | refused: srfix resolves only the schema's references |
 | without orjson | falls back to the standard library | orjson is always there |
 
-Without the user's own codec, orjson writes the bytes, as in confluent-kafka if orjson is installed. If it is not,
-confluent-kafka's bytes differ in the spelling of floats (`1e+16` for `1e16`), and in the values that only one of them
-can write (confluent-kafka: NaN and integers beyond 64 bits; srfix: dates).
+Without the user's own codec, orjson writes the bytes, as in confluent-kafka if orjson is installed. If orjson is not
+installed, confluent-kafka's bytes differ in the spelling of floats (`1e+16` for `1e16`), and in the values that only
+one of the two libraries can write (confluent-kafka: NaN and integers beyond 64 bits; srfix: dates).
 """
 
 from __future__ import annotations

@@ -180,7 +180,7 @@ def _schema(
         return schema_str
     if not isinstance(message_type, type) or not hasattr(message_type, "DESCRIPTOR"):
         what = type_words(message_type)
-        raise UsageError(f"{name} is {what}; it must be a generated class, the class itself, or None.")
+        raise UsageError(f"{name} is {what}; it must be a generated class (not an instance), or None.")
     if schema_str is not None or message_name is not None:
         raise UsageError(
             f"{name} says what the message is. Leave out schema_str and message_name, or leave out {name}."

@@ -7,7 +7,7 @@ Each error is srfix's and also confluent-kafka's, so existing handlers still cat
 | `RegistryAnswerError` | `SchemaRegistryError`, with `http_status_code`, `error_code`, `error_message` |
 | `ResolveError` with such an error as its cause, e.g. for an unknown id | the same, and also `SerializationError` |
 | a missing context that `to_dict` or `from_dict` needs | `TypeError` |
-| any other error of a call, except that the registry does not answer | `SerializationError` |
+| any other error of a call, unless the registry does not answer | `SerializationError` |
 
 An error gets confluent-kafka's class when it leaves a call; it keeps its own class, message and attributes.
 """

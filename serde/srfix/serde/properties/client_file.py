@@ -112,7 +112,7 @@ class ClientFile:
     registry: Mapping[str, str] = field(repr=False)
     """The registry's properties, for `registry_settings`."""
     left_out: Mapping[str, int] = field(repr=False)
-    """Properties that a reader does not need: a name, or the beginning of several names with `…`, and their number."""
+    """Properties that a reader does not need: their name, or the beginning of their names with `…` → their number."""
     texts: tuple[str, ...] = field(repr=False)
     """All `name=value` of the file, with references both unresolved and resolved, for a redactor."""
     problems: tuple[str, ...]
@@ -279,7 +279,11 @@ def _misspelt(name: str) -> str | None:
     if is_known(name) or name.startswith(_FAMILIES):
         return None
     near = nearest(name[:100], _MISSPELT, cutoff=0.9)
-    return f"srfix does not use a property, because its name is almost {near}. Correct the name." if near else None
+    return (
+        f"The name of a property looks like a misspelt {near}, so srfix does not use the property. Correct the name."
+        if near
+        else None
+    )
 
 
 _OTHERS: Final = "the application's own"

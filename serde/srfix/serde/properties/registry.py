@@ -47,7 +47,7 @@ _REFUSED: Final = (
     ),
     (
         re.compile(r"ssl\.endpoint\.identification\.algorithm"),
-        "srfix always checks that the certificate belongs to the host, as https requires; leave it out.",
+        "srfix always checks that the certificate belongs to the host, as https requires. Leave the property out.",
     ),
     (re.compile(r"bearer\.auth\..+"), _FETCH_IT_YOURSELF),
     (re.compile(r"(?:https?\.)?proxy.*"), "Give proxy=http://HOST:PORT."),

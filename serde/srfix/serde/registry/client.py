@@ -108,9 +108,9 @@ class RegistryClient(SchemaReads):
     ) -> Registration:
         """Registers a schema under a subject with exactly this id. The subject must be in IMPORT (`set_mode`).
 
-        If the content already has another id, the registry still returns that id for the subjects that hold it, but the
-        next registration of the content under a new subject gets this id: the last write decides (seen on 7.9.9 and
-        8.3.1).
+        If the content already has another id, the registry keeps returning the old id for the subjects that hold the
+        content. If the content is then registered under a new subject, that registration gets `schema_id`, because the
+        last write decides (seen on 7.9.9 and 8.3.1).
 
         The registry does not check compatibility, and the schema inherits no metadata. Compare the id: Karapace and
         Apicurio ignore the id and register anyway, with or without IMPORT.

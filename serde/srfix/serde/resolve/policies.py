@@ -126,8 +126,8 @@ def _memory_key(question: Question, *strategies: SubjectStrategy) -> Hashable:
 class ById(_Policy):
     """Asks only for the id.
 
-    `context` names the id's context, if it is not the context of the registry's URL. Both methods raise `ResolveError`
-    if the registry does not know the id or the GUID.
+    `context` names the id's context, if it is not the context of the registry's URL. `resolve` and `resolve_guid` raise
+    `ResolveError` if the registry does not know the id or the GUID.
     """
 
     def __init__(self, registry: SchemaSource | AnyClient, *, context: str = DEFAULT_CONTEXT) -> None:
@@ -161,8 +161,8 @@ class ById(_Policy):
 class UnderOneSubject(_Policy):
     """Asks for the id, and checks that one subject holds its content.
 
-    Both methods raise `SubjectVersionError` if the subject does not hold the content (40401, 40403; this is the
-    incident), and `ResolveError` if the registry does not know the id or the GUID.
+    `resolve` and `resolve_guid` raise `SubjectVersionError` if the subject does not hold the content (40401, 40403; this
+    is the incident), and `ResolveError` if the registry does not know the id or the GUID.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class UnderOneSubject(_Policy):
         registry: SchemaLookup | AnyClient,
         subjects: SubjectStrategy = TopicSubject(),  # noqa: B008 - frozen
     ) -> None:
-        """:raises UsageError: if an argument is not a registry in any form, or not a strategy."""
+        """:raises UsageError: if `registry` is no registry in any form, or `subjects` is no strategy."""
         super().__init__()
         usable, self._close = given_registry(registry)
         self._registry: SchemaLookup = usable
@@ -200,7 +200,7 @@ class UnderOneSubject(_Policy):
 
 
 class DualSubject(_Policy):
-    """Asks a first subject; only if that does not hold the content, asks a second one.
+    """Asks a first subject, and asks a second one only if the first does not hold the content.
 
     If the second subject answered, `on_second` is called once per id and subjects. With `register_missing`, the schemas
     of values are then registered under the first subject: once per id and subject, and refusals are remembered
@@ -212,8 +212,9 @@ class DualSubject(_Policy):
     `SecondAnswered.note` says so if the subject did not exist. You can soft-delete the registered version: readers'
     look-ups still find it, but comparisons ignore it.
 
-    After an outage or a 401, the second subject is never asked. Both methods raise `DualSubjectError` (with both
-    errors) if neither subject holds the content, and `ResolveError` if the registry does not know the id or the GUID.
+    If the first look-up fails because of an outage or a 401, srfix does not ask the second subject. `resolve` and
+    `resolve_guid` raise `DualSubjectError` (with both errors) if neither subject holds the content, and `ResolveError`
+    if the registry does not know the id or the GUID.
     """
 
     def __init__(
@@ -225,7 +226,8 @@ class DualSubject(_Policy):
         on_second: Callable[[SecondAnswered], None] | None = None,
         register_missing: bool = False,
     ) -> None:
-        """:raises UsageError: if an argument is not a registry in any form, not a strategy, or not a callable."""
+        """:raises UsageError: if `registry` is no registry in any form, `first` or `second` is no strategy, `on_second` is
+        no callable, or `register_missing` is no bool."""
         super().__init__()
         check_callable("on_second", on_second, "(SecondAnswered) -> None")
         usable, self._close = given_registry(registry)

@@ -54,9 +54,9 @@ def choose_engine(
     :param workers_have_srfix: whether srfix and its dependencies are installed on the executors. With None, srfix
         checks a few executors each time, until one check has found srfix there. If the user named the arrow engine,
         there is no check: that engine itself reports what is missing.
-    :param unknown_ids: what happens with ids that the plan does not know, if it knows some ids.
+    :param unknown_ids: what happens with ids that the plan does not know, if the plan knows at least one id.
     :raises EngineRefusedError: if the user named the jvm engine and it cannot represent the plan exactly; or with
-        `auto`, if it cannot and the workers lack srfix.
+        `auto`, if the jvm engine cannot do that and the workers lack srfix.
     :raises JarMissingError: if the user named the jvm engine and Spark has no spark-avro.
     :raises WorkerPackageError: if the user named the arrow engine and `workers_have_srfix` is False.
     """

@@ -76,7 +76,7 @@ class Feed:
     detail: str | None = None
     """The conversion, if there is one: `int to BIGINT`."""
     refusal: str | None = None
-    """Why the writer's type cannot feed the column, so that rows with it are bad; None if it can."""
+    """Why the writer's type cannot feed the column, so that rows with this type are bad; None if it can feed it."""
     default: str | None = None
     """If no field feeds the column: the default of the reader's schema, in JSON; None if it has none."""
     other_time: str | None = None
@@ -119,7 +119,7 @@ class PlannedSchema:
     resolved: ResolvedSchema
     """The schema, its references, its id, and the subject that answered."""
     format: Format | None
-    """Avro or JSON_SR, by the schema's type; None for a type without a serde, which is then its `problem`."""
+    """Avro, JSON_SR or Protobuf, by the schema's type; None if srfix has no serde for the type (`problem` then says so)."""
     feeds: tuple[Feed, ...] = ()
     """Every column in order, each with its inner fields; empty if the schema itself has a `problem`."""
     unused: tuple[str, ...] = ()
@@ -128,7 +128,7 @@ class PlannedSchema:
     """Why no row of this schema can be read into the columns (for example, because of ambiguous letter case); None if
     rows can be read. Its rows are bad rows with this reason (`batches.reason_of`)."""
     second: SecondAnswered | None = field(default=None, compare=False)
-    """The error of the first subject's readers, if the second subject answered."""
+    """Set if only the second subject holds the schema; `first_error` is the error of a reader that asks only the first."""
 
     @property
     def schema_id(self) -> SchemaId:

@@ -35,7 +35,7 @@ class ReadCounts:
     tombstones and bad rows."""
     unknown_ids: tuple[int, ...]
     """Refused ids of rows (UNKNOWN_ID, NOT_UNDER_SUBJECT), ascending: the most frequent ones, up to `MAX_UNKNOWN_IDS`.
-    Before Spark 4.1, only the smallest and the greatest if there are a thousand or more."""
+    Before Spark 4.1, if there are a thousand or more: only the smallest and the greatest."""
 
 
 def counts_of(metrics: object) -> ReadCounts:

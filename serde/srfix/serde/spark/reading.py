@@ -147,7 +147,9 @@ def from_registry(
         elif registry is not None:
             raise UsageError("from_registry was given a plan and a registry. Leave the registry out: plans need none.")
         plan = plan_given(
-            second, "A Column accepts one plan. To use several, transform a frame: df.transform(from_registry(plans))."
+            second,
+            "from_registry for a Column accepts only one plan. To use several, transform a frame: "
+            "df.transform(from_registry(plans)).",
         )
         from srfix.serde.spark._pyspark.frames import decoded_column
 
@@ -246,8 +248,8 @@ def replay(
     :param column: the column for the rows; by default `value`, or `key` for a plan of keys. It is added if the frame
         lacks it.
 
-    The other parameters are those of `from_registry`, except that ids that the plan does not know are looked up
-    (`unknown_ids`).
+    The other parameters are those of `from_registry`. Only the default of `unknown_ids` differs: `resolve`, for every
+    frame.
 
     :raises UsageError: if the frame was not read with `on_error="quarantine"`, or its bytes were dropped; and as in
         `from_registry`.

@@ -82,7 +82,7 @@ def check_session(spark: SparkSession, *, avro: bool = True, kafka: bool = True)
 
     :param avro: Spark's Avro functions, which the jvm engine uses.
     :param kafka: Spark's Kafka source.
-    :raises JarMissingError: if it lacks them; the error has the coordinates.
+    :raises JarMissingError: if the session lacks one of them; the error has the jar's coordinates.
     """
     from pyspark.sql import functions as F
     from pyspark.sql.avro.functions import from_avro

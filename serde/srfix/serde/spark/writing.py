@@ -210,9 +210,10 @@ def write_stream(
 
     :param on_error: `quarantine` writes the good rows with the arrow engine, micro-batch by micro-batch (it uses
         `foreachBatch`, so you cannot set `foreachBatch` or `format` on the writer). It gives the bad rows to the
-        function `quarantine`: the frame's own columns, with `interface.reason_columns` (reason and message). Bad rows
-        are kept before Kafka is written: if they cannot be kept, the query ends, and its batch is not done. To write
-        them after you corrected them, drop the columns of reasons and pass them to `write_topic`.
+        function `quarantine`: the frame's own columns, with `interface.reason_columns` (reason and message). The
+        function gets the bad rows before the good ones are written to Kafka. If the function fails, the query ends, and
+        its batch is not done. To write rows that you have corrected, drop the columns of reasons and pass the rows to
+        `write_topic`.
     :param quarantine: called with the bad rows and the batch's id, if there are bad rows. On Spark Connect it runs on
         the server, which needs srfix.
     :raises UsageError: if only one of `on_error="quarantine"` and `quarantine` is given, or `quarantine` does not

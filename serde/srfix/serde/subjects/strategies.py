@@ -201,9 +201,9 @@ class ApartFromTopicSubject:
         subject = subject_of(self.strategy, topic, role, lambda: record)
         if same_subject(subject, subject_for(topic, role)):
             raise UsageError(
-                f"{subject!r} is the subject of topic {topic!r} itself, and other applications may also write its "
-                f"{role.value}s. Map the topic to another subject (MappedSubject, TemplateSubject, "
-                "ChangelogSubject). If the schema is meant for their subject, drop ApartFromTopicSubject."
+                f"{subject!r} is the subject of topic {topic!r} itself, and other applications may also write "
+                f"{role.value}s of this topic. Map the topic to another subject (MappedSubject, TemplateSubject, "
+                "ChangelogSubject). If you want to register the schema there nevertheless, leave out ApartFromTopicSubject."
             )
         return subject
 

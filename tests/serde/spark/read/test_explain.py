@@ -149,7 +149,8 @@ class TestEngines:
             registry.seed("users-value", record)
         assert _engines(plan_read(client, "users", "N STRING")).splitlines()[1:3] == [
             "              natively if an executor has srfix-kernel, otherwise by Python, and:",
-            "              - 1 and 2: N: a floating-point number as text, which needs Java's way of writing digits",
+            "              - 1 and 2: N: the text of a floating-point number, because the kernel does not write digits as Java "
+            "does",
         ]
 
     @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)

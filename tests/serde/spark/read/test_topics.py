@@ -84,7 +84,7 @@ class TestTopicPlans:
             from_registry(plans[kind])  # type: ignore[call-overload]
 
     def test_a_column_is_read_by_one_plan(self) -> None:
-        with pytest.raises(UsageError, match=r"A plan must come from plan_read, but this is list\. A"):
+        with pytest.raises(UsageError, match=r"A plan must come from plan_read, but this is list\. from_registry for"):
             from_registry("value", [plan("a"), plan("b")])  # type: ignore[call-overload]
 
     def test_a_column_is_read_by_a_plan_or_by_a_subject_named_after_its_topic_and_a_registry(

@@ -104,13 +104,13 @@ class TestByASchema:
                 "The schema's field 'ID' is NOT NULL",
             ),
             (schema(("ID", "long"), ("_srfix_reason", "long")), "'_srfix_reason' is long; it must be string"),
-            (schema(REASON), r"^The schema has no column of the rows\."),
+            (schema(REASON), r"^No column of the schema is left for the rows"),
         ],
     )
     def test_what_rows_do_not_have_is_refused(self, given: dict[str, object], message: str) -> None:
         with pytest.raises(UsageError, match=message):
             frame_of(options(), given)
-        with pytest.raises(UsageError, match="'ID' is not among those of the option columns, or has"):
+        with pytest.raises(UsageError, match="The option columns has no column 'ID' of the type"):
             frame_of(options(columns="ID INT"), schema(("ID", "long"), REASON))
         with pytest.raises(UsageError, match=r"The columns of the rows are not known\. Give"):
             frame_of(options())

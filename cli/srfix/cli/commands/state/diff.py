@@ -125,7 +125,8 @@ def _topic(application: ApplicationState, store: StateStore) -> Topic:
     if topic is None:
         named = enumerated(candidates) or "none"
         raise UsageError(
-            f"The directory does not say which topic {store.name} restores from; it names {named}. Give --topic."
+            f"The directory does not say which topic {store.name} restores from (topics that it names: {named}). Give "
+            "--topic."
         )
     return topic
 

@@ -63,7 +63,7 @@ def estimate(
             if topic is None:
                 named = enumerated(candidates) or "none"
                 unseen.append(
-                    f"{where}: the directory does not say which topic the store restores from; it names {named}"
+                    f"{where}: the directory does not say which topic the store restores from (topics that DIR names: {named})"
                 )
             elif count is None or (store.partition or 0) >= count:
                 unseen.append(f"{where}: the cluster has no such partition of {topic}")
@@ -104,7 +104,7 @@ def _blocks(estimates: Sequence[EstimatedStore]) -> Iterator[Block]:
     if any(row.records_left_at_least != row.records_left for row in estimates):
         yield Paragraph(
             "A checkpoint names the last record in a store (Kafka Streams 2.6 and later) or the record after it (up to "
-            "2.5). DIR does not show which of the two. So one record of each partition may or may not be left to restore."
+            "2.5). DIR does not show which of the two. So the number of records can be wrong by one for each partition."
         )
     if any(row.is_source and row.would_a_standby_spare_it for row in estimates):
         yield Paragraph(

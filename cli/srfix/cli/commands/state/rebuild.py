@@ -98,9 +98,9 @@ def rebuild(
     """Build the directory of a store from the topic that the store restores from.
 
     The rows are the bytes of the topic, as after a restore. With --subject srfix writes each value under the schema of this
-    subject, which helps a reader if the registry cannot be repaired. Kafka Streams then restores only later records. The new
-    directory is complete, or does not exist. srfix registers nothing, and writes to no topic. After an interrupt or SIGTERM
-    srfix removes its files, and the exit code is 130.
+    subject, which helps a reader if the registry cannot be repaired. Kafka Streams then restores only later records. srfix
+    writes the new directory completely or not at all. It registers nothing, and writes to no topic. After an interrupt or
+    SIGTERM srfix removes its files, and the exit code is 130.
     """
     from srfix.cli.ending import tidying_up
     from srfix.cli.on_spark import WatchedParts, tell_notes
@@ -241,7 +241,7 @@ def migrate(
 
     DIR is a state.dir, or the application's folder in it. With --store the rows of this store change: to the schema of
     --subject, or to another --kind. All stores get the form that Kafka Streams of --streams-version can open. Stop the
-    application first. The new directory is complete, or does not exist. srfix registers nothing. After an interrupt or
+    application first. srfix writes the new directory completely or not at all. srfix registers nothing. After an interrupt or
     SIGTERM srfix removes its files, and the exit code is 130.
     """
     from srfix.cli.ending import tidying_up

@@ -55,7 +55,7 @@ def seed_changelog(
     connection: Connection,
     output: OutputFormat,
 ) -> ExitCode:
-    """Plan to fill a store's changelog topic from the source topic that it reuses. Reads only.
+    """Make a plan to fill a store's changelog topic from the source topic that the store reuses. Reads only.
 
     Run this before you turn the reuse (topology.optimization) off; otherwise the table is empty after a restore. `srfix
     apply FILE` carries out the plan. It creates the topic as Kafka Streams would. Then it copies the records that a restore

@@ -225,7 +225,7 @@ def _blocks(target: Path, written: StateWritten) -> Iterator[blocks.Block]:
     more = written.unreadable_rows - len(words)
     words += [f"and {more:,} more"] if more > 0 else []
     if words:
-        yield blocks.Heading("Kept as they were")
+        yield blocks.Heading("Values kept as they were")
         yield blocks.ItemList(tuple(words))
     if written.notes:
         yield blocks.Heading("Notes")

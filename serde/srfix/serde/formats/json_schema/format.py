@@ -127,7 +127,7 @@ def projection(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = (
 
 
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
-    """Without columns, the parsed JSON. `CaseRule.KSQLDB_2020` ignores the schema, like the engine up to 0.28.1
+    """Without columns, the parsed JSON. `CaseRule.KSQLDB_2020` ignores the schema, like ksqlDB up to 0.28.1
     (`KsqlJsonDeserializer`); all other rules read through Connect."""
     if spec.columns is None:
         return plain_json.decoder(None, spec)

@@ -169,9 +169,9 @@ def _room_check(message: Descriptor) -> Callable[[bytes], None] | None:
         values = bounds.budget(len(body))
         if measured(UnknownFieldSet(Empty.FromString(body)), message, values * _VALUE, 0) < 0:
             raise PayloadBoundError(
-                f"The messages in the {len(body)} bytes of the body take more memory than {values:,} values, the limit for a "
-                "body of this size. The body is hostile or corrupt, or you must raise the limits (srfix.serde.bounds: values, "
-                "values_per_byte).",
+                f"The messages in the {len(body)} bytes of the body need more memory than srfix allows for a body of this size "
+                f"(the memory of {values:,} values). The body is hostile or corrupt, or you must raise the limits "
+                "(srfix.serde.bounds: values, values_per_byte).",
                 bound="values",
             )
 

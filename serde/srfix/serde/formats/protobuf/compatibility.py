@@ -122,7 +122,7 @@ class _Comparison:
         yield from self._compare_types(was.type, now.type, path)
         group, labels = _GROUP_OF.get(was.type.type, _TEXT), {was.label, now.label}
         if group is not _TEXT and group == _GROUP_OF.get(now.type.type) and len(labels) == 2 and None not in labels:
-            yield f"FIELD_NUMERIC_LABEL_CHANGED: {path} is a number, and its label was changed"
+            yield f"FIELD_NUMERIC_LABEL_CHANGED: the numeric field {path} has another label"
 
     def _compare_types(self, was: FieldDescriptor, now: FieldDescriptor, path: str) -> Iterator[str]:
         old, new = was.message_type, now.message_type

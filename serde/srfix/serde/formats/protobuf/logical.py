@@ -70,7 +70,7 @@ def _with_digits(value: bytes, precision: int, path: str, is_exact: bool) -> byt
         return value
     if is_exact:
         raise DecodeError(
-            f"The decimal at {path or 'the root'} has more digits than its own precision, {precision}. Its producer is wrong, "
+            f"The decimal at {path or 'the root'} has more digits than its own precision, {precision}. The producer is wrong, "
             "and ksqlDB would round the number."
         )
     rounded = int(decimal.Context(prec=precision, rounding=decimal.ROUND_HALF_UP).plus(unscaled))

@@ -85,8 +85,8 @@ def _refuse_endless(text: str, path: str) -> None:
             lines, characters = 0, 0
         elif lines > _MOST_CONTINUED_LINES or characters > _MOST_CONTINUED_CHARACTERS:
             raise UsageError(
-                f"Line {number} of the properties file {path!r} continues a property of more than {_MOST_CONTINUED_LINES:,} "
-                f"lines or {_MOST_CONTINUED_CHARACTERS:,} characters. Join its lines."
+                f"Line {number} of the properties file {path!r} belongs to a property of more than {_MOST_CONTINUED_LINES:,} "
+                f"lines or {_MOST_CONTINUED_CHARACTERS:,} characters. Join the lines of this property."
             )
 
 

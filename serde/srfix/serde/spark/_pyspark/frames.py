@@ -246,8 +246,8 @@ def check_payloads(df: DataFrame, column: str, ours: tuple[str, ...]) -> None:
         )
     if taken := [name for name in df.columns if name in ours]:
         raise UsageError(
-            f"The frame already has a column {taken[0]}, a name that srfix needs for a column that it adds. Rename or "
-            "drop it. To read keys and values of one frame, use two plans with different roles."
+            f"The frame already has a column {taken[0]}, but srfix adds a column of this name. Rename or drop the "
+            "frame's column. To read keys and values of one frame, use two plans with different roles."
         )
 
 

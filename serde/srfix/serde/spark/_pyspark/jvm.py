@@ -37,7 +37,7 @@ _LEFT: Final = "left"
 _MANY_IDS: Final = 10
 _LIKE_JSON: Final = (b"{", b"[", b'"')
 _FAILED: Final = (
-    "Spark's Avro could not read the body under its writer schema, or bytes are left over after it. "
+    "Spark's Avro could not read the body under its writer schema, or bytes are left over after the last field. "
     f"{arrow_or('srfix decode', advice='The arrow engine')} shows what is wrong."
 )
 _NEWER: Final = (

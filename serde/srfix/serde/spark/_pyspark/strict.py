@@ -27,7 +27,7 @@ def struct_type(schema: str) -> StructType:
 
 BEYOND_PYTHON: Final = (
     "A string is not UTF-8, or a date or timestamp is outside of the years 1 to 9999. "
-    f"{arrow_or('srfix decode', advice='The arrow engine')} shows which; a plan with times='integers' reads times as "
+    f"{arrow_or('srfix decode', advice='The arrow engine')} shows the value; a plan with times='integers' reads times as "
     "integers."
 )
 

@@ -47,7 +47,7 @@ def judged(reader: JudgedReader, payload: Column, headers: Column) -> Column:
     """`struct<reason: string, message: string>`; both are null if the payload can be read."""
     if (lacking := lacks_arrow()) is not None:
         raise EngineRefusedError(
-            f"The check whether rows can be read runs in srfix on Spark's workers. {lacking}. Verify without Spark "
+            f"To check whether rows can be read, srfix must run on Spark's workers. {lacking}. Verify without Spark "
             "(--engine local).",
             reasons=(f"{lacking}.",),
         )

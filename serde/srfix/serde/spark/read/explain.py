@@ -22,8 +22,8 @@ _TYPE_WIDTH: Final = 30
 _RULES: Final = {
     CaseRule.UNIQUE: "the field with exactly the column's name, otherwise the only field with that name ignoring case",
     CaseRule.EXACT: "the field with exactly the column's name",
-    CaseRule.KSQLDB: "as ksqlDB since 0.13: a field feeds the column with its name, otherwise the column with its upper-case "
-    "name; the last field counts",
+    CaseRule.KSQLDB: "as ksqlDB since 0.13: a field feeds the column with exactly the field's name, otherwise the column with "
+    "the field's name in upper case; if several fields feed one column, the last one counts",
     CaseRule.KSQLDB_2020: "as ksqlDB up to 0.12: srfix compares the names in upper case; if several fields match, the last "
     "one counts",
 }
@@ -36,7 +36,7 @@ def explanation(plan: ReadDecisions) -> str:
         for refusal in plan.refusals
         for line in _entry(f"id {refusal.schema_id}", f"{refusal.reason.value}: {refusal.error.message}")
     ]
-    refused = [["Not accepted, when the plan was made", *refusals]] if refusals else []
+    refused = [["Refused when the plan was made", *refusals]] if refusals else []
     blocks = [_head(plan), *_schemas(plan), *refused, _engines(plan)]
     return "\n\n".join("\n".join(block) for block in blocks)
 
@@ -107,7 +107,7 @@ def policy_words(plan: ReadDecisions) -> str:
         case DualSubject(), (first, second):
             return f"an id whose schema is registered under {first!r}, otherwise {second!r} ({kind})"
         case UnderOneSubject() | DualSubject(), _:
-            return f"an id whose schema is registered under a subject with its record's name ({kind})"
+            return f"an id whose schema is registered under a subject named after its record ({kind})"
         case _:
             return kind
 

@@ -10,9 +10,9 @@ available, `srfix.serde.spark.read_topic` is faster.
 
 A frame has the rows' columns, then `_srfix_reason STRING`: null for a good row, otherwise `TOMBSTONE` or the reason why
 the row could not be read (`srfix.serde.Reason`). With `on.error=quarantine` it also has `_srfix_message` and
-`_srfix_payload`. Then come the record's own columns that `metadata` names. `.schema(…)` chooses and orders these
-columns: it prunes columns, and the rows' columns in it replace the option `columns`. Spark does not tell a Python source
-which columns a query selects, so name the columns in `.schema(…)` to decode no others.
+`_srfix_payload`. Then come the record's own columns that `metadata` names. `.schema(…)` chooses and orders all
+these columns. The rows' columns in it replace the option `columns`. Spark does not tell a Python source which columns a
+query selects, so name in `.schema(…)` the columns that you need; srfix then decodes only these.
 
 With `format=raw` nothing is decoded: the frame is that of Spark's Kafka source, column by column and value by value.
 
@@ -31,8 +31,8 @@ With `format=raw` nothing is decoded: the frame is that of Spark's Kafka source,
 | `case.rule` | `unique`, `exact`, `ksqldb`, `ksqldb-2020` | `unique` |
 | `wrap` | whether a single column is wrapped in a record | as in ksqlDB |
 | `policy` | which schema ids are accepted: `by-id`, `one-subject`, `dual-subject` | `by-id` |
-| `subject` | for one-subject, and the subject to write under | the topic's subject |
-| `subject.first` | for dual-subject | |
+| `subject` | the subject to ask with one-subject, and the subject to write under | the topic's subject |
+| `subject.first` | for dual-subject: asked first | |
 | `subject.second` | for dual-subject: asked if the first subject does not have the schema | |
 | `reader.schema` | an Avro schema whose aliases, defaults and promotions count | none |
 | `missing.columns` | a column that no version feeds: `error` when planning, or `null` | `error` |
@@ -51,13 +51,13 @@ With `format=raw` nothing is decoded: the frame is that of Spark's Kafka source,
 | `maxOffsetsPerTrigger` | no micro-batch reads more offsets (PySpark 4.2 and newer) | |
 | `maxRecordsPerBatch` | records of an Arrow batch | 10000 |
 | `kafkaConsumer.pollTimeoutMs` | a read fails after this time without a record | 120000 |
-| `path` | a captured topic instead of a topic | |
+| `path` | the files of a captured topic, to read in place of a topic | |
 | `register` | whether a writer registers its schema; if not, the schema must already be registered | `true` |
 | `checkpointLocation` | Spark's own option for streams | |
 
 In SQL: ``CREATE TEMPORARY VIEW users USING srfix OPTIONS (subscribe 'users', `bootstrap.servers` 'broker:9092',
-`schema.registry.url` 'http://registry:8081')``. If no columns are named, they are those of the newest schema when the view is
-made, in its own letter case. Fields that no column of Spark can hold are left out (`NEWEST`).
+`schema.registry.url` 'http://registry:8081')``. If no columns are named, the view has the columns of the schema that is the
+newest when the view is made, in the schema's own letter case. Fields that no column of Spark can hold are left out (`NEWEST`).
 
 `kafka.…` are properties of Kafka's client, with librdkafka's names, or Java's names with the same meaning. `registry.…`
 and `schema.registry.…` are properties of Confluent's registry client (`schema.registry.basic.auth.user.info`). A secret
@@ -68,7 +68,8 @@ it is sent to the workers.
 Each topic is read with a plan for its own subjects, and must feed all columns, unless `missing.columns=null` is set. If
 no columns are named, the newest schemas of the topics must have the same columns. Letter case distinguishes topics.
 `startingOffsets` in JSON must name every topic; `minPartitions` is shared among them. A stream ends when a new topic
-matches its pattern, because it has no plan for that topic. Start it again, and it reads the topic from its beginning.
+matches its pattern, because the stream has no plan for that topic. Start the stream again, and it reads all records of
+the new topic.
 
 **The newest schema's** aliases and defaults are used if no columns are named, as with `NEWEST`: a field that was
 renamed is found in older records. The columns' metadata (`srfix.newest`) records which schema that was, so that a query
@@ -81,10 +82,10 @@ transaction markers or compacted records. The isolation level is `read_committed
 otherwise (Spark's Kafka source has Kafka's own default, `read_uncommitted`).
 
 **Streams.** A checkpoint keeps the next offset of each partition and the topic's id. So a topic that was deleted and
-created again is an error, not a silent gap. Partitions that appear later are read from their beginning. A schema that
-is registered while the stream runs is fetched when a record with it comes. `trigger(availableNow=True)` stops at the
-records that were there at its start (before PySpark 4.2 in one micro-batch). Nothing depends on `commit`, which Spark
-does not call for the last batch.
+created again is an error, not a silent gap. Partitions that appear later are read from their beginning. If a schema is
+registered while the stream runs, srfix fetches it when a record with this schema comes. `trigger(availableNow=True)`
+stops at the records that were there at its start (before PySpark 4.2 in one micro-batch). Nothing depends on `commit`,
+which Spark does not call for the last batch.
 
 **Captured topics.** Parquet files with the columns of Spark's Kafka source, as `df.write.parquet(path)` writes such a
 frame: a file or a folder, here or on a file system that pyarrow knows. The column that is decoded must be there;
@@ -96,7 +97,7 @@ asked. All columns of the frame make a row, with unchanged names, except those t
 (`key`, `partition`, `timestamp`, `headers`), and the columns of reasons. The schema is registered before any task
 starts. A record is written **at least once**: if a task or a micro-batch fails, it runs again and writes its records
 again. All replicas acknowledge a record; the partitioner is Java's. A row whose `_srfix_reason` is TOMBSTONE, or whose
-`_srfix_tombstone` is true (`from_registry` sets it), would delete its key: it is refused unless `tombstones=write`.
+`_srfix_tombstone` is true (`from_registry` sets it), would delete its key, so it is refused unless `tombstones=write`.
 Nothing else deletes keys: a row that could not be read is refused, and so is a row of nulls in a frame without either
 column.
 """

@@ -110,8 +110,8 @@ def frame_of(options: SourceOptions, schema: Mapping[str, object] | None = None)
     for column in frame.columns:
         if types.get(column.name) != column.type:
             raise UsageError(
-                f"The schema's column {column.name!r} is not among those of the option columns, or has another type "
-                "there. Leave out the option, or make both agree (also in letter case)."
+                f"The option columns has no column {column.name!r} of the type that the schema gives this column. Leave "
+                "out the option, or make both agree (also in letter case)."
             )
     return replace(frame, wrap=declared.wrapped)
 
@@ -216,7 +216,8 @@ def _is_records(field: FrameField) -> bool:
 def _columns(rows: Sequence[FrameField]) -> Columns:
     if not rows:
         raise UsageError(
-            "The schema has no column of the rows. Name at least one, or read format=raw, which decodes nothing."
+            "No column of the schema is left for the rows, because all are metadata or reasons. Name a column of the rows, or "
+            "read format=raw, which decodes nothing."
         )
     columns = columns_from_spark(struct_of(rows), names="keep")
     exact = _row_types(columns)

@@ -119,7 +119,7 @@ class WriteTask:
         if self.reason is None and self.mark is None and any(empty):
             raise EncodeError(
                 f"Row {empty.index(True)} of the batch: every column is NULL. It may have been a tombstone, a row that could "
-                "not be read or a row of nulls: keep the column _srfix_reason of the frame that was read, or add a column "
+                "not be read or a row of nulls. Keep the column _srfix_reason of the frame that was read, or add a column "
                 "_srfix_reason STRING (TOMBSTONE for a tombstone, NULL for a row of nulls)."
             )
         return [
@@ -200,7 +200,10 @@ def planned_write(options: SourceOptions, schema: Mapping[str, object], *, overw
             mark = None
         rows = tuple(name for name in fields if name not in {*metadata.values(), *abouts, mark})
         if not rows:
-            raise UsageError("The frame has no column of a row. Write format=raw, which encodes nothing.")
+            raise UsageError(
+                "All columns of the frame are metadata, reasons or the tombstone mark, so no column is left for the row. "
+                "Add the row's columns, or write format=raw, which encodes nothing."
+            )
     topic = options.required_topic()
     TopicLog(options.kafka, topic, options.isolation).partitions()
     task = WriteTask(

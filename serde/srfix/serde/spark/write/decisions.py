@@ -148,7 +148,7 @@ def _guessed(plan: WriteDecisions, frame: tuple[FrameField, ...]) -> tuple[Frame
             "of the row. Name the columns that make the row: from_=[…]."
         )
     if not fields:
-        raise UsageError("The frame has no columns but Kafka's. Name the columns that make the row: from_=[…].")
+        raise UsageError("The frame has only Kafka's columns. Name the columns that make the row: from_=[…].")
     return fields
 
 

@@ -112,8 +112,8 @@ class WritePlan(WriteDecisions):
     ) -> str:
         """The plan in words, in at most ten lines.
 
-        :param frame: a frame's schema; the text then also says which of its columns have other names, which are
-            missing, and which engine writes it.
+        :param frame: a frame's schema; the text then also says which columns have another name in the frame, which
+            columns the frame lacks, and which engine writes the frame.
         :param extended: True for the whole plan: the schema's text, each column, and what feeds it.
         :param from_: as in `to_registry`.
         :raises CasingError: if letter case makes the match between frame and plan ambiguous.

@@ -211,7 +211,7 @@ class _Skimmer:
             if byte < 0x80:
                 value &= 0xFFFF_FFFF_FFFF_FFFF
                 return (value >> 1) ^ -(value & 1)
-        what = f"a number of more than {_MAX_VARINT_BYTES} bytes; no int or long is that long."
+        what = f"a number of more than {_MAX_VARINT_BYTES} bytes, but an int or a long never has so many."
         raise self._wrong(self._at - _MAX_VARINT_BYTES, path, what)
 
     def _byte(self, path: _Path) -> int:

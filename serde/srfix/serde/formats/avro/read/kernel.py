@@ -274,7 +274,9 @@ class Description:
             case "boolean":
                 return {"kind": "boolean", "as_text": scalar.coercion is Coercion.TEXT}
             case "float" | "double" if scalar.coercion is Coercion.TEXT:
-                raise NotTakenError("a floating-point number as text, which needs Java's way of writing digits")
+                raise NotTakenError(
+                    "the text of a floating-point number, because the kernel does not write digits as Java does"
+                )
             case _:
                 return _plain(node)
 

@@ -158,17 +158,19 @@ def leaf(node: AvroNode, scalar: Scalar) -> Leaf | Unfit:
     if isinstance(column, Decimal) or name == DECIMAL_NAME:
         if isinstance(column, Decimal) and name == DECIMAL_NAME:
             return _decimal(node, column)
-        return Unfit("one is a decimal and the other is plain bytes, so no row with such a value can be read")
+        return Unfit(
+            "one of the two types is a decimal and the other is plain bytes, so no row with such a value can be read"
+        )
     if kind in (ConnectType.STRING, ConnectType.BYTES):
         return Leaf(reader=None)
     if kind in (ConnectType.INT8, ConnectType.INT16):
-        return Unfit("Connect cuts it to 8 or 16 bits (connect.type), which Spark does not do")
+        return Unfit("Connect cuts the number to 8 or 16 bits (connect.type), which Spark does not do")
     is_text = scalar.coercion is Coercion.TEXT
     reader = _CAST_TO_TEXT.get(kind) if is_text else _OF_COLUMNS.get(column)
     if reader is None:
         if is_text:
             return Unfit("the text of a floating-point number depends on the JVM")
-        return Unfit("Spark has no such type, or reads it as another")
+        return Unfit("Spark has no such type, or reads it as another type")
     if scalar.coercion in _MILLIS_OF and scalar.per_second != MICROS:
         if scalar.per_second != MILLIS:
             return Unfit(
