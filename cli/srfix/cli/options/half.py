@@ -211,7 +211,7 @@ schema_options = handing_over(
     click.option(
         "--source-name",
         metavar="NAME",
-        help="For a key: the name of the stream or table. ksqlDB's CREATE makes the name of the key's record from it.",
+        help="For a key: the name of the stream or table. ksqlDB's CREATE puts this name into the name of the key's record.",
     ),
     click.option(
         "--generation",
