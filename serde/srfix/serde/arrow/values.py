@@ -129,9 +129,7 @@ def _each_number(convert: Callable[[int], object], path: str) -> Read:
         try:
             return [None if number is None else convert(number) for number in numbers]
         except (OverflowError, ValueError) as error:
-            raise Misfit(
-                [(path, f"has a value of the type {array.type} that Python cannot hold exactly ({error})")]
-            ) from error
+            raise Misfit([(path, f"has a {array.type} value that Python cannot hold exactly ({error})")]) from error
 
     return read
 

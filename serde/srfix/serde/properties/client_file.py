@@ -279,11 +279,7 @@ def _misspelt(name: str) -> str | None:
     if is_known(name) or name.startswith(_FAMILIES):
         return None
     near = nearest(name[:100], _MISSPELT, cutoff=0.9)
-    return (
-        f"The name of a property looks like a misspelt {near}, so srfix does not use the property. Correct the name."
-        if near
-        else None
-    )
+    return f"srfix does not use a property whose name looks like a misspelt {near}. Correct the name." if near else None
 
 
 _OTHERS: Final = "the application's own"

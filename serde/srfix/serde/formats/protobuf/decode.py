@@ -297,9 +297,7 @@ def text_of(text: str | bytes, where: str, is_exact: bool) -> str:
     if isinstance(text, str):
         return text
     if is_exact:
-        raise DecodeError(
-            f"The string at {where} is not UTF-8. The string is corrupt, or the field really holds bytes."
-        )
+        raise DecodeError(f"The string at {where} is not UTF-8. It is corrupt, or the field really holds bytes.")
     return text.decode(errors="replace")
 
 

@@ -158,9 +158,7 @@ def leaf(node: AvroNode, scalar: Scalar) -> Leaf | Unfit:
     if isinstance(column, Decimal) or name == DECIMAL_NAME:
         if isinstance(column, Decimal) and name == DECIMAL_NAME:
             return _decimal(node, column)
-        return Unfit(
-            "one of the two types is a decimal and the other is plain bytes, so no row with such a value can be read"
-        )
+        return Unfit("one type is a decimal and the other is plain bytes, so no row with such a value can be read")
     if kind in (ConnectType.STRING, ConnectType.BYTES):
         return Leaf(reader=None)
     if kind in (ConnectType.INT8, ConnectType.INT16):
