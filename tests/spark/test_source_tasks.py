@@ -325,7 +325,7 @@ class TestWriting:
             ({"ID": "long", "key": "long"}, {"metadata": "key"}, "'key' must be binary or string"),
             ({"ID": "long"}, {"role": "key"}, "A record with only a key would be a tombstone"),
             ({"value": "binary", "topic": "string"}, {"format": "raw"}, "it also has topic"),
-            ({"key": "binary"}, {"format": "raw"}, "it lacks value"),
+            ({"key": "binary"}, {"format": "raw"}, "it lacks the column value"),
             ({"key": "binary"}, {"metadata": "key"}, "no column is left for the row"),
         ],
     )

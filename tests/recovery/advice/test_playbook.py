@@ -336,7 +336,7 @@ class TestUponFindings:
     @pytest.mark.parametrize(
         ("found", "may_wipe", "says"),
         [
-            ([proven(MIRROR)], True, "Or, after 2.7 or later runs everywhere, wipe the state instead"),
+            ([proven(MIRROR)], True, "Or, when every instance runs 2.7 or later, wipe the state instead"),
             ([proven(MIRROR, weight=Weight.STRONG)], False, "Do not wipe it until conclusive evidence shows"),
             ([proven(MIRROR, weight=Weight.WEAK)], False, "Do not wipe it until conclusive evidence shows"),
             ([proven(MIRROR), finding("SRF018", Severity.SILENT)], False, "that retention deleted (SRF018)"),

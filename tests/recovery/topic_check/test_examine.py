@@ -345,7 +345,7 @@ class TestWhatElseStandsInTheTopic:
         world.put(TOPIC, ("a", value(1, b"")))
         finding = only(look(world))
         assert finding.code == "SRF013"
-        assert "the schema whose id it carries: partition 0 offset 0, schema id 1" in finding.explanation
+        assert "not decode with the schema of its id: partition 0 offset 0, schema id 1" in finding.explanation
 
     def test_nothing_to_read_is_no_clean_bill_of_health(self, world: World) -> None:
         assert look(world).is_inconclusive

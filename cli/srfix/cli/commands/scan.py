@@ -45,7 +45,7 @@ _FEW_PARTITIONS: Final = 16
     "--global",
     "is_global",
     is_flag=True,
-    help="Count all records as live (the default), because a global table restores all of them.",
+    help="For a global table: count all records as live, as its restore reads them all. Default without an application.",
 )
 @click.option("--role", **choice_of(ROLES, "both"), help="Which payloads to look at.")
 @options.topic_isolation_option("How the restore reads; exactly-once applications use read_committed.")

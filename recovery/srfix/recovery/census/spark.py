@@ -56,7 +56,7 @@ class SparkCensus:
         `minPartitions`, or `kafka.sasl.jaas.config` for a mechanism of your own.
     :param timeout_s: how long a question about the topic may take.
     :param stall_timeout_s: how long to wait for an open transaction.
-    :param offsets_per_job: how many offsets one job reads on average, at least; a job reads whole partitions. At a
+    :param offsets_per_job: the least average number of offsets that a job reads. A job reads whole partitions. At a
         deadline, only the records of finished jobs are counted.
     :raises UsageError: if a property has no counterpart in Java's clients.
     """

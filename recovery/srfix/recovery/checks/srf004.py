@@ -244,7 +244,7 @@ def _advise(request: AdviceRequest) -> Iterator[str]:
         wipe = "Do not wipe it until conclusive evidence shows which topic a restore would load."
     else:
         wipe = (
-            "Or, after 2.7 or later runs everywhere, wipe the state instead: the restored rows then carry the "
+            "Or, when every instance runs 2.7 or later, wipe the state instead: the restored rows then carry the "
             "source's own ids."
         )
     yield (

@@ -81,10 +81,9 @@ def _undecodable(facts: StoreFacts, role: RoleFacts, bodies: Bodies | None) -> I
         return
     total = sum(rows.keys for rows in bodies.undecodable)
     half = role.role.value
-    what = "body that" if role.role is Role.KEY else "value whose body"
     sentence = (
-        f"{counted(total, 'live key')} of topic {facts.census.topic} {'has' if total == 1 else 'have'} a {what} does not "
-        f"decode with the schema whose id the {half} carries: {'; '.join(map(_place, bodies.undecodable))}."
+        f"{counted(total, 'live key')} of topic {facts.census.topic} {'has' if total == 1 else 'have'} a {half} whose body "
+        f"does not decode with the schema of its id: {'; '.join(map(_place, bodies.undecodable))}."
     )
     if not bodies.is_whole:
         which = "the newest record of each schema id and partition" if bodies.newest_only else "a part of the live keys"
@@ -213,8 +212,8 @@ def find_of_topic(request: TopicRequest) -> Iterator[TopicFinding]:
         )
         sentences.append(
             f"srfix decoded the newest {answer.role.value} of each schema id and partition. {len(undecodable)} "
-            f"of them {'does' if len(undecodable) == 1 else 'do'} not decode with the schema whose id "
-            f"{'it carries' if len(undecodable) == 1 else 'they carry'}: {details}."
+            f"of them {'does' if len(undecodable) == 1 else 'do'} not decode with the schema of "
+            f"{'its id' if len(undecodable) == 1 else 'their ids'}: {details}."
         )
         ids = {rows.schema_id for rows in undecodable}
         faults = tuple(asked_id.fault for asked_id in answer.ids if asked_id.schema_id in ids)

@@ -135,7 +135,7 @@ CHECK: Final = Check(
         "key, up to the offset in the checkpoint. A row and a record count as equal if only their encoding differs: "
         "fewer fields, names in another letter case, or another schema id.\nThe processor's name is no evidence, "
         "because Kafka Streams names a processor KTABLE-SOURCE-… in both cases, for addGlobalStore and for "
-        "globalTable. With such a name, a row may have a field that the record lacks, because the table's own serde "
+        "globalTable. A row of a globalTable may have a field that the record lacks, because the table's own serde "
         "added the field. So srfix decides as follows:\n- In Avro, the field is evidence of a custom processor if the "
         "row's schema has no default for the field, or if the row's value is not that default.\n- In JSON, or if "
         "srfix cannot decode the bytes, srfix does not decide, and says so.\n- If a printed topology (--topology) "

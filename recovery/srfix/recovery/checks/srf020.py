@@ -310,7 +310,7 @@ def in_words(
         return None
     bad = tuple(sorted(reasons))
     return bad, (
-        "a reader with use.latest.version reads every record with this version, and it cannot read the records of "
+        "a reader with use.latest.version uses this version for every record, and this version cannot read the records of "
         f"{named_ids(bad)} ({reasons[bad[0]]}). srfix does not know whether there is such a reader."
     )
 

@@ -89,9 +89,9 @@ STREAMS_GROUP: Final = _application(
 INTERNAL_TOPICS: Final = _application(
     "internal-topics",
     Weight.STRONG,
-    "it has a group, and there is an internal topic that begins with the group's name: one with a numbered name that "
-    "only Kafka Streams gives, or a repartition or subscription topic whose name agrees with the changelog's name "
-    "exactly up to the end of the group's name",
+    "the application has a group, and an internal topic's name begins with the group's name. Either the rest of that "
+    "name has a number, as only Kafka Streams gives it, or the topic is a repartition or subscription topic, and its "
+    "name and the changelog's name begin alike only in the group's name",
 )
 LEFT_TOPICS: Final = _application(
     "internal-topics",

@@ -268,7 +268,8 @@ WORDS: Final[dict[Symptom, tuple[str | None, str, str]]] = {
     ),
     Symptom.SUBJECT_LOOKUP: (
         srf004.CODE,
-        "A schema is not registered under the subject of an ordinary topic; most likely this is the upgrade mirror",
+        "A schema is not registered under the subject of an ordinary topic; most likely an older Kafka Streams wrote the "
+        "row before an upgrade",
         "The record decoded, but its schema is not registered under the topic's own subject. If this is a state "
         "store on Kafka Streams 2.7.0 or later, an older version wrote the rows, with a schema under the phantom "
         "subject (SRF004). Otherwise, probably the producer uses another subject naming strategy, the topic was "

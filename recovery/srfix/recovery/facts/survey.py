@@ -113,7 +113,7 @@ class Survey:
         return cast("_T", self._worked_out[key])
 
     def named_source(self, store: SuspectStore) -> NamedSource | None:
-        """The topic that the person named for a store; a topic for the store of this application wins."""
+        """The topic that the person named for a store; a topic that names the application, too, has priority."""
         for key in (f"{store.application}/{store.name}", store.name):
             if key in self.sources:
                 topic = self.sources[key]

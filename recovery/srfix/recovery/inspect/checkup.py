@@ -159,7 +159,7 @@ def check_cluster(cluster: Cluster, *, application: str | None = None) -> Iterat
         f"read the committed offsets of {application}",
         lambda: cluster.committed(application, partitions),
         lambda offsets: (
-            f"{sum(offset is not None for offset in offsets.values())} of {counted(len(offsets), 'partition')} have one"
+            f"found for {sum(offset is not None for offset in offsets.values())} of {counted(len(offsets), 'partition')}"
         ),
         right=f"the ACL Describe on the group {application!r}, and Describe on its topics",
         needed=True,

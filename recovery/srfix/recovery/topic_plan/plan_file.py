@@ -219,7 +219,7 @@ def _read(document: dict[str, Json], where: str) -> TopicPlan:
     if [part.partition for part in work.partitions] != list(range(len(work.partitions))):
         raise ValueError("its partitions are not in the order of their numbers")
     if isinstance(work, ExpireKeys) and (not work.kept.file or Path(work.kept.file).name != work.kept.file):
-        raise ValueError("the file with its records is named with a folder")
+        raise ValueError("it must name the file of its records, without a folder")
     if topic_plan_document(plan)["actions"] != document["actions"]:
         raise PlanError(f"{capitalized(where)} has steps that do not match the rest of the plan. Plan again.")
     return plan

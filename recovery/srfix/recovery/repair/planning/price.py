@@ -46,8 +46,8 @@ def _of_subject(repair: SubjectRepair) -> Iterator[str]:
             yield (
                 "The subject's configuration has fields of its own. srfix does not know whether the level "
                 f"{repair.level} is the subject's own, or inherited. At the end, the repair sets the level back. If "
-                "the level is BACKWARD, the repair lets the subject inherit it, which has the same effect now. The "
-                "repair sets any other level on the subject itself."
+                "the level is BACKWARD, the repair lets the subject inherit it, which has the same effect now. If "
+                "the level is another one, the repair sets it as the subject's own level."
             )
     if repair.exact:
         yield (

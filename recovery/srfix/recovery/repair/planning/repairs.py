@@ -203,8 +203,9 @@ def _refused(
             yield (
                 schema_id,
                 f"{foreseen_id.reason}. The failing reader looks up the text of id {schema_id}. After a "
-                "registration with normalize=true, this look-up does not find the rewritten text (40403). In other "
-                f"cases srfix does not know whether it finds the text. Give {role.subject} a configuration of its own "
+                "registration with normalize=true, this look-up does not find the rewritten text (40403). If it "
+                "was registered otherwise, srfix does not know whether the look-up finds the text. "
+                f"Give {role.subject} a configuration of its own "
                 "with normalize=false (PUT /config), keep it for as long as the store is read, and plan again",
             )
         elif foreseen_id.schema_id is None and not foreseen_id.any_id:

@@ -30,8 +30,8 @@ OWN_KEY_NAMES: Final = frozenset({"ssl.certificate.location", "ssl.certificate.p
 _KEY_PASSWORD: Final = "ssl.key.password"  # noqa: S105 - a property's name
 _TRUST_ADVICE: Final = "You can also give PEM: keytool -list -rfc -keystore STORE > ca.pem, and ssl.ca.location=ca.pem."
 _KEY_ADVICE: Final = (
-    "You can also give PEM: openssl pkcs12 -in STORE.p12 -nodes -out client.pem, and that file as ssl.certificate.location and "
-    "ssl.key.location."
+    "You can also give PEM. Run openssl pkcs12 -in STORE.p12 -nodes -out client.pem, and set ssl.certificate.location "
+    "and ssl.key.location to client.pem."
 )
 
 

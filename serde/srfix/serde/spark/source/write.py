@@ -246,11 +246,13 @@ def _raw_metadata(fields: Mapping[str, FrameField]) -> dict[str, str]:
     extra_columns = [name for name in fields if name not in _WRITABLE]
     if extra_columns or "value" not in fields:
         problem = (
-            f"also has {', '.join(extra_columns)}. Drop or rename these" if extra_columns else "lacks value. Add it"
+            f"also has {', '.join(extra_columns)}. Drop or rename these"
+            if extra_columns
+            else "lacks the column value. Add it"
         )
         raise UsageError(
-            f"To write raw records, the frame may have only the columns {', '.join(_WRITABLE)}, and must have value; it "
-            f"{problem}."
+            f"To write raw records, the frame may have only the columns {', '.join(_WRITABLE)}, and must have the "
+            f"column value; it {problem}."
         )
     return {name: name for name in _WRITABLE if name in fields}
 
@@ -269,7 +271,7 @@ def _metadata(options: SourceOptions, fields: Mapping[str, FrameField]) -> dict[
         if column not in fields:
             raise UsageError(f"metadata names the column {column!r}, but the frame has only {', '.join(fields)}.")
     if options.role is Role.KEY and "value" not in columns:
-        raise UsageError("A record with only a key would be a tombstone. Add value to metadata.")
+        raise UsageError("A record with only a key would be a tombstone. Add the word value to the option metadata.")
     return columns
 
 

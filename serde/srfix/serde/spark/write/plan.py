@@ -154,7 +154,7 @@ def plan_write(
     """Decides the schema for rows, and registers it: when this returns, the subject holds the schema.
 
     :param registry: None for a format without schemas, such as JSON or KAFKA.
-    :param columns: the columns: SQL text, parsed, or a frame's schema (a StructType). None with `schema`; None also
+    :param columns: the columns: SQL text, its parsed form, or a frame's schema (a StructType). None with `schema`; None also
         with `schema_id` or `version`, if rows have the schema's field names.
     :param format: the format, or its word, such as `"protobuf"`.
     :param subjects: the strategy for the schema's subject.
