@@ -113,7 +113,10 @@ class TestNames:
 
     def test_texts_of_a_json_schema_know_their_names(self) -> None:
         texts = reference_texts(Shelf({}), self.TWICE)
-        assert [(text, getattr(text, "name", None)) for text in texts] == [('"x"', "one.json"), ('"x"', "other.json")]
+        assert [(str(text), getattr(text, "name", None)) for text in texts] == [
+            ('"x"', "one.json"),
+            ('"x"', "other.json"),
+        ]
 
     def test_texts_of_an_avro_schema_come_once(self) -> None:
         assert reference_texts(Shelf({}), replace(self.TWICE, schema_type="AVRO")) == ('"x"',)

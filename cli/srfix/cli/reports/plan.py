@@ -154,7 +154,6 @@ _FEW_SUBJECTS: Final = 4
 """Up to this number of subjects are shown with their ids."""
 _MOST_SUBJECTS: Final = 8
 """Up to this number of subjects are named; the plan names all."""
-_MOST_IDS: Final = 8
 
 
 def before_apply(plan: Plan, journal: str, command_line: CommandLine) -> Iterator[blocks.Block]:
@@ -166,7 +165,7 @@ def before_apply(plan: Plan, journal: str, command_line: CommandLine) -> Iterato
             yield blocks.Changes(title=subject, lines=lines)
     else:
         registered = {action.schema_id for action in plan.actions if isinstance(action, Register)}
-        ids = named_ids(sorted(registered), most=_MOST_IDS) if registered else "no schema id"
+        ids = named_ids(sorted(registered)) if registered else "no schema id"
         items = [f"{ids} under {len(subjects)} subjects:", *subjects[:_MOST_SUBJECTS]]
         if len(subjects) > _MOST_SUBJECTS:
             items.append(f"and {len(subjects) - _MOST_SUBJECTS} more; the plan names all")

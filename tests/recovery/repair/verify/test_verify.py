@@ -149,7 +149,7 @@ class TestVerify:
         client.delete_mode(PHANTOM)
         first, *others = world.verify(repaired)
         assert isinstance(first, Confirmed)
-        assert (first.schema_id, "as id 900" in first.what) == (1, True)
+        assert (first.schema_id, "the content of schema id 900" in first.what) == (1, True)
         assert not any(isinstance(event, Problem) for event in others)
 
     @pytest.mark.parametrize("body", [b"", b"\x02\x02\x02\x02"], ids=["truncated", "over-long"])

@@ -23,8 +23,8 @@ A union of several types is a STRUCT. If only one of the two schemas has such a 
 - Several types under one type: a union whose values are read as the reader's type (`AvroNode.read_as`).
 
 If Avro does not resolve a branch of such a union, or a record under a reader's union (null and one type count here),
-no column reads it, and a row with such a value is bad. If both schemas have null, null is read, whatever stands beside
-it (`AvroNode.reads_null`).
+no column reads it, and a row with such a value is bad. If both schemas have null, null is read beside types that Avro
+does not resolve (`AvroNode.reads_null`). A type that only the column does not fit makes null bad, too, as without a reader.
 """
 
 from __future__ import annotations
@@ -95,7 +95,8 @@ class _Resolution:
         if resolution is not None:
             return resolution
         _check_pairs(self._done)
-        made = self._done[key] = replace(writer, reads_null=_has_null(writer) and _has_null(reader))
+        is_apart = not any(self._resolves(value, reader) for value in _values(writer))
+        made = self._done[key] = replace(writer, reads_null=is_apart and _has_null(writer) and _has_null(reader))
         if writer.kind == "union":
             self._union(made, writer, reader, is_member=is_member)
             return made
