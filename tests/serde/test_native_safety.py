@@ -32,6 +32,8 @@ from srfix.serde.serializer import AvroSerializer
 from tests.serde.avro_schemas import DATE, MICROS, UUID, array, enum, map_of, record
 from tests.serde.avro_schemas import decimal as decimal_type
 from tests.serde.fakes import MemoryRegistry
+from tests.serde.test_forking import in_child
+from tests.serde.test_native import ask
 
 pytestmark = pytest.mark.skipif(native.kernel() is None, reason="the kernel is not there")
 
@@ -260,6 +262,45 @@ class TestThreads:
             _in_threads([lambda: deserialize(payload, VALUE)])
         finally:
             threading.stack_size(before)
+
+
+class TestDatesAndTimes:
+    """The kernel makes them by the functions that `datetime` gives to C."""
+
+    @pytest.mark.parametrize(
+        "moment",
+        [
+            datetime.datetime.min.replace(tzinfo=datetime.UTC),
+            datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=datetime.UTC),
+            datetime.datetime(2000, 2, 29, 12, tzinfo=datetime.UTC),
+            datetime.datetime.max.replace(tzinfo=datetime.UTC),
+        ],
+    )
+    def test_any_moment_is_read_as_it_was_written(self, serdes: _Serdes, moment: datetime.datetime) -> None:
+        payload = serdes.serialize({**serdes.row, "T": moment, "D": moment.date()}, VALUE)
+        assert payload is not None
+        row = serdes.deserialize.row(payload, VALUE)
+        assert (row["T"], row["D"]) == (moment, moment.date())
+        assert (type(row["T"]), type(row["D"])) == (datetime.datetime, datetime.date)
+        assert getattr(row["T"], "tzinfo", None) is datetime.UTC
+
+    @pytest.mark.parametrize(("made", "field"), [("datetime", "T"), ("date", "D")])
+    def test_a_class_in_the_place_of_theirs_is_called(self, made: str, field: str) -> None:
+        """As freezegun puts one there."""
+        code = (
+            "import datetime; from tests.serde.test_native_safety import _Serdes, pa\n"
+            "pa.array([1])  # imports pandas, which needs theirs\n"
+            f"theirs = datetime.{made}; datetime.{made} = type('Stand', (theirs,), {{}})\n"
+            f"value = _Serdes().row['{field}']; print(type(value).__name__, isinstance(value, theirs))"
+        )
+        assert ask(None, code=code) == (0, "Stand True")
+
+    def test_a_forked_child_reads_them(self, serdes: _Serdes) -> None:
+        assert in_child(lambda: _same_row(serdes)) == ""
+
+
+def _same_row(serdes: _Serdes) -> None:
+    assert serdes.deserialize(serdes.payload, VALUE) == serdes.row
 
 
 def _in_threads(calls: list[Callable[[], object]]) -> None:

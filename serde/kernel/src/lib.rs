@@ -19,6 +19,7 @@ mod hostile;
 mod interchange;
 mod json;
 mod leaf;
+mod moments;
 mod places;
 mod program;
 mod python;

@@ -10,6 +10,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyT
 use crate::cursor::{Bad, Cursor};
 use crate::description::{Absent, Becomes, Field, Read};
 use crate::leaf::{Digits, Value, leaf};
+use crate::moments::Moments;
 use crate::program::Program;
 
 /// What ends a reading: the body's fault, or an exception of Python's.
@@ -32,59 +33,21 @@ impl From<PyErr> for Fault {
 
 /// Python's classes for what Rust has no type for.
 struct Classes {
-    date: Py<PyType>,
-    time: Py<PyType>,
-    datetime: Py<PyType>,
-    utc: Py<PyAny>,
+    moments: Moments,
     decimal: Py<PyType>,
     uuid: Py<PyType>,
-    /// Dates and times are made of what pickle keeps of them, bytes: half the price of numbers.
-    takes_states: bool,
 }
 
 static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
 
 fn classes(py: Python<'_>) -> PyResult<&Classes> {
     CLASSES.get_or_try_init(py, || {
-        let of = |module: &str, name: &str| -> PyResult<Py<PyType>> {
-            Ok(py.import(module)?.getattr(name)?.cast_into::<PyType>()?.unbind())
-        };
-        let mut classes = Classes {
-            date: of("datetime", "date")?,
-            time: of("datetime", "time")?,
-            datetime: of("datetime", "datetime")?,
-            utc: py.import("datetime")?.getattr("UTC")?.unbind(),
-            decimal: of("decimal", "Decimal")?,
-            uuid: of("uuid", "UUID")?,
-            takes_states: true,
-        };
-        classes.takes_states = takes_states(py, &classes).unwrap_or(false);
-        Ok(classes)
+        Ok(Classes {
+            moments: Moments::new(py)?,
+            decimal: py.import("decimal")?.getattr("Decimal")?.cast_into()?.unbind(),
+            uuid: py.import("uuid")?.getattr("UUID")?.cast_into()?.unbind(),
+        })
     })
-}
-
-/// Whether what pickle keeps of dates and times makes the same ones as their numbers do, with this Python.
-fn takes_states(py: Python<'_>, classes: &Classes) -> PyResult<bool> {
-    const MICROS: i64 = 1_767_323_045_678_901;
-    let ((year, month, day), (hour, minute, second, micro)) = moment(MICROS);
-    let utc = classes.utc.bind(py);
-    let date = classes.date.bind(py).call1((year, month, day))?;
-    let time = classes.time.bind(py).call1((hour, minute, second, micro))?;
-    let local = classes.datetime.bind(py).call1((year, month, day, hour, minute, second, micro))?;
-    let aware = classes.datetime.bind(py).call1((year, month, day, hour, minute, second, micro, utc))?;
-    let (state, clock) = (datetime_state(MICROS), &datetime_state(MICROS)[4..]);
-    Ok(classes.date.bind(py).call1((PyBytes::new(py, &state[..4]),))?.eq(date)?
-        && classes.time.bind(py).call1((PyBytes::new(py, clock),))?.eq(time)?
-        && classes.datetime.bind(py).call1((PyBytes::new(py, &state),))?.eq(local)?
-        && classes.datetime.bind(py).call1((PyBytes::new(py, &state), utc))?.eq(aware)?)
-}
-
-/// Year in two bytes, month, day, hour, minute, second, microsecond in three (`datetime.__reduce__`).
-fn datetime_state(micros: i64) -> [u8; 10] {
-    let ((year, month, day), (hour, minute, second, micro)) = moment(micros);
-    let [.., high, low] = (year as u16).to_be_bytes();
-    let [.., first, middle, last] = (micro as u32).to_be_bytes();
-    [high, low, month as u8, day as u8, hour as u8, minute as u8, second as u8, first, middle, last]
 }
 
 /// A program with the names that its rows have, as Python's strings.
@@ -326,42 +289,10 @@ pub fn of_leaf<'py>(py: Python<'py>, value: Value) -> Result<Bound<'py, PyAny>, 
         Value::Text(value) => PyString::new(py, value).into_any(),
         Value::Digits(value) => PyString::new(py, value.as_str()).into_any(),
         Value::Bytes(value) => PyBytes::new(py, value).into_any(),
-        Value::Date(days) => {
-            let classes = classes(py)?;
-            if classes.takes_states {
-                let state = datetime_state(i64::from(days) * DAY_MICROS);
-                classes.date.bind(py).call1((PyBytes::new(py, &state[..4]),))?
-            } else {
-                classes.date.bind(py).call1(civil(i64::from(days)))?
-            }
-        }
-        Value::Time(micros) => {
-            let classes = classes(py)?;
-            if classes.takes_states {
-                classes.time.bind(py).call1((PyBytes::new(py, &datetime_state(micros)[4..]),))?
-            } else {
-                classes.time.bind(py).call1(clock(micros))?
-            }
-        }
-        Value::Timestamp(micros) => {
-            let classes = classes(py)?;
-            let utc = classes.utc.bind(py);
-            if classes.takes_states {
-                classes.datetime.bind(py).call1((PyBytes::new(py, &datetime_state(micros)), utc))?
-            } else {
-                let ((year, month, day), (hour, minute, second, micro)) = moment(micros);
-                classes.datetime.bind(py).call1((year, month, day, hour, minute, second, micro, utc))?
-            }
-        }
-        Value::LocalTimestamp(micros) => {
-            let classes = classes(py)?;
-            if classes.takes_states {
-                classes.datetime.bind(py).call1((PyBytes::new(py, &datetime_state(micros)),))?
-            } else {
-                let ((year, month, day), (hour, minute, second, micro)) = moment(micros);
-                classes.datetime.bind(py).call1((year, month, day, hour, minute, second, micro))?
-            }
-        }
+        Value::Date(days) => classes(py)?.moments.date(py, i64::from(days))?,
+        Value::Time(micros) => classes(py)?.moments.time(py, micros)?,
+        Value::Timestamp(micros) => classes(py)?.moments.instant(py, micros)?,
+        Value::LocalTimestamp(micros) => classes(py)?.moments.local(py, micros)?,
         Value::Decimal(unscaled, scale) => {
             let text = match unscaled.to_i128().and_then(|short| i64::try_from(short).ok()) {
                 Some(short) => short_decimal(py, short, scale),
@@ -386,46 +317,4 @@ fn short_decimal(py: Python<'_>, unscaled: i64, scale: i32) -> Bound<'_, PyStrin
     text[digits.len()] = b'E';
     text[digits.len() + 1..size].copy_from_slice(exponent);
     PyString::new(py, std::str::from_utf8(&text[..size]).unwrap_or_default())
-}
-
-const DAY_MICROS: i64 = 86_400_000_000;
-
-type Clock = (i64, i64, i64, i64);
-
-fn clock(micros: i64) -> Clock {
-    let seconds = micros / 1_000_000;
-    (seconds / 3_600, seconds / 60 % 60, seconds % 60, micros % 1_000_000)
-}
-
-fn moment(micros: i64) -> ((i64, i64, i64), Clock) {
-    (civil(micros.div_euclid(DAY_MICROS)), clock(micros.rem_euclid(DAY_MICROS)))
-}
-
-/// Year, month and day of so many days since 1970, in the Gregorian calendar: counted in eras of 400 years that begin on the
-/// first of March, so that a leap day is the last of its year.
-fn civil(days: i64) -> (i64, i64, i64) {
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let of_era = shifted.rem_euclid(146_097);
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (year + era * 400 + i64::from(month <= 2), month, day)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn days_of_the_calendar() {
-        assert_eq!(civil(0), (1970, 1, 1));
-        assert_eq!(civil(-719_162), (1, 1, 1));
-        assert_eq!(civil(2_932_896), (9999, 12, 31));
-        assert_eq!(civil(11_016), (2000, 2, 29));
-        assert_eq!(civil(-1), (1969, 12, 31));
-        assert_eq!(moment(-1), ((1969, 12, 31), (23, 59, 59, 999_999)));
-    }
 }
