@@ -303,6 +303,35 @@ def _same_row(serdes: _Serdes) -> None:
     assert serdes.deserialize(serdes.payload, VALUE) == serdes.row
 
 
+class TestLookUp:
+    """A call finds the first programs in another place than the rest."""
+
+    def test_more_schemas_than_have_a_place_of_their_own(
+        self, serdes: _Serdes, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ids = [serdes.registry.seed("t-value", json.dumps(record(**{f"F{number}": "int"}))) for number in range(9)]
+        payloads = [bytes([0, 0, 0, 0, schema_id, 2]) for schema_id in ids]
+        rows = [serdes.deserialize(payload, VALUE) for payload in payloads]
+        assert rows == [{f"F{number}": 1} for number in range(9)]
+        monkeypatch.setattr(serdes.deserialize, "_call", None)
+        assert [serdes.deserialize(payload, VALUE) for payload in payloads] == rows
+
+    @pytest.mark.parametrize("topic", [None, 1, b"t", "t ", "\ud800"])
+    def test_another_topic_is_not_taken_for_one_that_is_known(
+        self, serdes: _Serdes, monkeypatch: pytest.MonkeyPatch, topic: Any
+    ) -> None:
+        monkeypatch.setattr(serdes.deserialize, "_call", lambda *given: given)
+        ctx = SerdeContext("t")
+        ctx.topic = topic
+        assert serdes.deserialize(serdes.payload, ctx) == (serdes.payload, ctx)
+
+    def test_a_topic_of_the_same_letters_is_the_same(self, serdes: _Serdes, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(serdes.deserialize, "_call", None)
+        ctx = SerdeContext("t")
+        ctx.topic = type("Topic", (str,), {})("t")
+        assert serdes.deserialize(serdes.payload, ctx) == serdes.row
+
+
 def _in_threads(calls: list[Callable[[], object]]) -> None:
     """All at once; what one of them raises is raised, a panic too."""
     raised: list[BaseException] = []

@@ -8,7 +8,7 @@ use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
 use crate::encoder::Encoder;
 use crate::from_python::Writer;
-use crate::places::Places;
+use crate::places::{Address, Given, Places};
 use crate::python::Fault;
 
 /// How rows of a topic are written, and what stands before each body.
@@ -39,7 +39,8 @@ impl Framer {
             && let row = args.get_borrowed_item(0)?
             && row.is_exact_instance_of::<PyDict>()
             && let ctx = args.get_borrowed_item(1)?
-            && let Some((writer, prefix)) = slf.get().places.find(&ctx, false, Clone::clone)
+            && let Some(given) = Given::by(&ctx, false)
+            && let Some((writer, prefix)) = slf.get().places.find(&given, Clone::clone)
         {
             let mut out = Vec::with_capacity(256);
             out.extend_from_slice(&prefix);
@@ -62,6 +63,6 @@ impl Framer {
         most: usize,
     ) -> PyResult<()> {
         let known = Some((encoder.writer(), Arc::from(prefix)));
-        self.places.put(topic, field, most, |_| 1, |place| *place = known)
+        self.places.put(topic.py(), Address::new(topic, field), most, |_| 1, |place| *place = known)
     }
 }

@@ -1,5 +1,8 @@
 //! One payload → one row: the look-up of a schema id's program, without Python in between.
 
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
 use hashbrown::HashMap;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -8,12 +11,14 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use crate::Decoder;
 use crate::batch::{PREFIX_ID_SIZE, id_of};
 use crate::bodies::Bodies;
-use crate::places::Places;
+use crate::places::{Address, Given, Places};
 use crate::python::Fault;
 
 /// What deserializers inherit from: a call reads what it has a program for, and has `_call` do the rest.
 #[pyclass(subclass, frozen)]
 pub struct Reader {
+    /// The first programs, with address and schema id: found without a lock, a hash or a count, therefore never forgotten.
+    first: [OnceLock<(Address, u32, Bodies)>; 4],
     places: Places<HashMap<u32, Bodies>>,
 }
 
@@ -22,7 +27,7 @@ impl Reader {
     #[new]
     #[pyo3(signature = (*_args, **_options))]
     fn new(_args: &Bound<'_, PyTuple>, _options: Option<&Bound<'_, PyDict>>) -> Self {
-        Self { places: Places::default() }
+        Self { first: Default::default(), places: Places::default() }
     }
 
     #[pyo3(signature = (*args, **named))]
@@ -35,10 +40,11 @@ impl Reader {
             && args.len() == 2
             && let payload = args.get_borrowed_item(0)?
             && let Ok(bytes) = payload.cast_exact::<PyBytes>()
+            && let bytes = bytes.as_bytes()
             && let ctx = args.get_borrowed_item(1)?
-            && let Some(rows) = Self::rows(slf, bytes.as_bytes(), &ctx)
+            && let Some(rows) = slf.get().rows(bytes, &ctx)
         {
-            match rows.read(slf.py(), bytes.as_bytes(), PREFIX_ID_SIZE) {
+            match rows.read(slf.py(), bytes, PREFIX_ID_SIZE) {
                 Ok(row) => return Ok(row),
                 Err(Fault::Raised(error)) => return Err(error),
                 Err(Fault::Bad) => {}
@@ -57,14 +63,14 @@ impl Reader {
     ) -> PyResult<Bound<'py, PyList>> {
         let py = slf.py();
         let rows = PyList::empty(py);
-        let mut known: Option<(u32, Bodies)> = None;
+        let mut known: Option<(u32, Cow<Bodies>)> = None;
         for number in first..payloads.len() {
             // The list may be shorter by now, if another thread has it too.
             let Ok(payload) = payloads.get_item(number) else { break };
             let Ok(bytes) = payload.cast_exact::<PyBytes>() else { break };
             let Some(id) = id_of(bytes.as_bytes()) else { break };
             if known.as_ref().is_none_or(|(of, _)| *of != id) {
-                known = Self::rows(slf, bytes.as_bytes(), ctx).map(|rows| (id, rows));
+                known = slf.get().rows(bytes.as_bytes(), ctx).map(|rows| (id, rows));
             }
             let Some((_, program)) = &known else { break };
             match program.read(py, bytes.as_bytes(), PREFIX_ID_SIZE) {
@@ -85,18 +91,30 @@ impl Reader {
         decoder: &Decoder,
         most: usize,
     ) -> PyResult<()> {
-        let bodies = decoder.bodies().clone();
-        self.places.put(topic, field, most, HashMap::len, |programs| {
-            programs.insert(schema_id, bodies);
-        })
+        let py = topic.py();
+        let mut program = (Address::new(topic, field), schema_id, decoder.bodies().clone());
+        for place in &self.first {
+            match place.set(program) {
+                Ok(()) => return Ok(()),
+                Err(refused) => program = refused,
+            }
+        }
+        let (address, schema_id, bodies) = program;
+        self.places.put(py, address, most, HashMap::len, |programs| drop(programs.insert(schema_id, bodies)))
     }
 }
 
 impl Reader {
     /// The program for the payload, unless headers may name another schema.
     #[inline]
-    fn rows(slf: &Bound<'_, Self>, payload: &[u8], ctx: &Bound<'_, PyAny>) -> Option<Bodies> {
+    fn rows(&self, payload: &[u8], ctx: &Bound<'_, PyAny>) -> Option<Cow<'_, Bodies>> {
         let id = id_of(payload)?;
-        slf.get().places.find(ctx, true, |programs| programs.get(&id).cloned())
+        let given = Given::by(ctx, true)?;
+        for (address, schema_id, bodies) in self.first.iter().map_while(OnceLock::get) {
+            if *schema_id == id && address.is(&given) {
+                return Some(Cow::Borrowed(bodies));
+            }
+        }
+        self.places.find(&given, |programs| programs.get(&id).cloned()).map(Cow::Owned)
     }
 }
