@@ -22,7 +22,7 @@ impl Bodies {
         match self {
             Self::Avro(rows) => rows.read(py, payload, body_offset),
             Self::Json(reading) => reading.row(py, payload, body_offset).map_err(|fault| match fault {
-                json::Fault::Raised(error) => Fault::Raised(error),
+                json::Fault::Raised(error) => error.into(),
                 json::Fault::Unread | json::Fault::Full => Fault::Bad,
             }),
         }

@@ -41,7 +41,7 @@ impl Encoder {
         out.extend_from_slice(prefix.as_bytes());
         match self.writer.write(value, &mut out) {
             Ok(()) => Ok(PyBytes::new(value.py(), &out).into_any()),
-            Err(Fault::Raised(error)) => Err(error),
+            Err(Fault::Raised(error)) => Err(*error),
             Err(Fault::Bad) => self.otherwise.bind(value.py()).call1((value, prefix)),
         }
     }

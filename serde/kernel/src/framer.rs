@@ -46,7 +46,7 @@ impl Framer {
             out.extend_from_slice(&prefix);
             match writer.write(&row, &mut out) {
                 Ok(()) => return Ok(PyBytes::new(slf.py(), &out).into_any()),
-                Err(Fault::Raised(error)) => return Err(error),
+                Err(Fault::Raised(error)) => return Err(*error),
                 Err(Fault::Bad) => {}
             }
         }

@@ -85,7 +85,7 @@ impl Decoder {
         if let Ok(bytes) = payload.cast::<PyBytes>() {
             match self.bodies.read(py, bytes.as_bytes(), body_offset) {
                 Ok(value) => return Ok(value),
-                Err(Fault::Raised(error)) => return Err(error),
+                Err(Fault::Raised(error)) => return Err(*error),
                 Err(Fault::Bad) => {}
             }
         }
@@ -107,7 +107,7 @@ impl Decoder {
             let Ok(bytes) = payload.cast_exact::<PyBytes>() else { break };
             match self.bodies.read(py, bytes.as_bytes(), 0) {
                 Ok(row) => rows.append(row)?,
-                Err(Fault::Raised(error)) => return Err(error),
+                Err(Fault::Raised(error)) => return Err(*error),
                 Err(Fault::Bad) => break,
             }
         }

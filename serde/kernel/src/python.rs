@@ -16,7 +16,8 @@ use crate::program::Program;
 /// What ends a reading: the body's fault, or an exception of Python's.
 pub enum Fault {
     Bad,
-    Raised(PyErr),
+    /// Boxed, so that a value or a fault fits two registers.
+    Raised(Box<PyErr>),
 }
 
 impl From<Bad> for Fault {
@@ -27,7 +28,7 @@ impl From<Bad> for Fault {
 
 impl From<PyErr> for Fault {
     fn from(error: PyErr) -> Self {
-        Self::Raised(error)
+        Self::Raised(Box::new(error))
     }
 }
 
@@ -106,6 +107,8 @@ impl Rows {
         Ok(value)
     }
 
+    /// What most columns are is read in place, without a call or a `Value` in between.
+    #[inline(always)]
     fn value<'a, 'py>(
         &'a self,
         py: Python<'py>,
@@ -113,69 +116,6 @@ impl Rows {
         cursor: &mut Cursor<'a>,
     ) -> Result<Bound<'py, PyAny>, Fault> {
         match self.program.read(number) {
-            Read::Record { fields, absent, .. } => self.record(py, number, fields, absent, cursor),
-            Read::Union { branches } => {
-                let branch = branches[cursor.index(branches.len())?];
-                cursor.enter()?;
-                let value = self.value(py, branch, cursor)?;
-                cursor.leave();
-                Ok(value)
-            }
-            Read::List { items, width } => {
-                cursor.enter()?;
-                let list = PyList::empty(py);
-                loop {
-                    let count = cursor.block(*width)?;
-                    if count == 0 {
-                        break;
-                    }
-                    for _ in 0..count {
-                        list.append(self.value(py, *items, cursor)?)?;
-                    }
-                }
-                cursor.leave();
-                Ok(list.into_any())
-            }
-            Read::Map { values, width } => {
-                cursor.enter()?;
-                let map = PyDict::new(py);
-                loop {
-                    let count = cursor.block(*width)?;
-                    if count == 0 {
-                        break;
-                    }
-                    for _ in 0..count {
-                        let key = text(py, cursor)?;
-                        map.set_item(key, self.value(py, *values, cursor)?)?;
-                    }
-                }
-                cursor.leave();
-                Ok(map.into_any())
-            }
-            Read::Entries { key, value, width } => {
-                cursor.enter()?;
-                cursor.enter()?;
-                let map = PyDict::new(py);
-                loop {
-                    let count = cursor.block(*width)?;
-                    if count == 0 {
-                        break;
-                    }
-                    for _ in 0..count {
-                        let name = self.value(py, *key, cursor)?;
-                        map.set_item(name, self.value(py, *value, cursor)?)?;
-                    }
-                }
-                cursor.leave();
-                cursor.leave();
-                Ok(map.into_any())
-            }
-            Read::Branches { branches, .. } => self.branches(py, number, branches, cursor),
-            Read::Enum { symbols } => {
-                let symbol = cursor.index(symbols.len())?;
-                Ok(self.symbols[number][symbol].bind(py).clone().into_any())
-            }
-            // What most columns are, without a value in between.
             Read::Number { is_long, bits: 0, within_a_day: false, becomes: Becomes::Same } => {
                 let number = if *is_long { cursor.long()? } else { i64::from(cursor.int()?) };
                 Ok(PyInt::new(py, number).into_any())
@@ -184,8 +124,94 @@ impl Rows {
             Read::Double => Ok(PyFloat::new(py, f64::from_le_bytes(cursor.array()?)).into_any()),
             Read::Boolean { as_text: false } => Ok(PyBool::new(py, cursor.boolean()?).to_owned().into_any()),
             Read::Null => Ok(py.None().into_bound(py)),
-            read => Ok(of_leaf(py, leaf(read, cursor)?)?),
+            read => self.other(py, number, read, cursor),
         }
+    }
+
+    #[inline(never)]
+    fn other<'a, 'py>(
+        &'a self,
+        py: Python<'py>,
+        number: usize,
+        read: &'a Read,
+        cursor: &mut Cursor<'a>,
+    ) -> Result<Bound<'py, PyAny>, Fault> {
+        match read {
+            Read::Record { fields, absent, .. } => self.record(py, number, fields, absent, cursor),
+            Read::Union { branches } => {
+                let branch = branches[cursor.index(branches.len())?];
+                cursor.enter()?;
+                let value = self.value(py, branch, cursor)?;
+                cursor.leave();
+                Ok(value)
+            }
+            Read::List { items, width } => self.list(py, *items, *width, cursor),
+            Read::Map { values, width } => self.map(py, None, *values, *width, cursor),
+            Read::Entries { key, value, width } => {
+                cursor.enter()?;
+                let map = self.map(py, Some(*key), *value, *width, cursor)?;
+                cursor.leave();
+                Ok(map)
+            }
+            Read::Branches { branches, .. } => self.branches(py, number, branches, cursor),
+            Read::Enum { symbols } => {
+                let symbol = cursor.index(symbols.len())?;
+                Ok(self.symbols[number][symbol].bind(py).clone().into_any())
+            }
+            read => rare(py, read, cursor),
+        }
+    }
+
+    #[inline(never)]
+    fn list<'a, 'py>(
+        &'a self,
+        py: Python<'py>,
+        items: usize,
+        width: usize,
+        cursor: &mut Cursor<'a>,
+    ) -> Result<Bound<'py, PyAny>, Fault> {
+        cursor.enter()?;
+        let list = PyList::empty(py);
+        loop {
+            let count = cursor.block(width)?;
+            if count == 0 {
+                break;
+            }
+            for _ in 0..count {
+                list.append(self.value(py, items, cursor)?)?;
+            }
+        }
+        cursor.leave();
+        Ok(list.into_any())
+    }
+
+    /// Without a reading of the keys they are texts.
+    #[inline(never)]
+    fn map<'a, 'py>(
+        &'a self,
+        py: Python<'py>,
+        keys: Option<usize>,
+        values: usize,
+        width: usize,
+        cursor: &mut Cursor<'a>,
+    ) -> Result<Bound<'py, PyAny>, Fault> {
+        cursor.enter()?;
+        let map = PyDict::new(py);
+        loop {
+            let count = cursor.block(width)?;
+            if count == 0 {
+                break;
+            }
+            for _ in 0..count {
+                let key = match keys {
+                    None => text(py, cursor)?,
+                    Some(keys) => self.value(py, keys, cursor)?,
+                };
+                map.set_item(key, self.value(py, values, cursor)?)?;
+            }
+        }
+        cursor.leave();
+        Ok(map.into_any())
     }
 
     fn record<'a, 'py>(
@@ -227,6 +253,7 @@ impl Rows {
         Ok(row.into_any())
     }
 
+    #[inline(never)]
     fn branches<'a, 'py>(
         &'a self,
         py: Python<'py>,
@@ -276,8 +303,14 @@ fn text<'py>(py: Python<'py>, cursor: &mut Cursor<'_>) -> Result<Bound<'py, PyAn
     match PyString::from_bytes(py, cursor.sized()?) {
         Ok(text) => Ok(text.into_any()),
         Err(error) if error.is_instance_of::<PyUnicodeDecodeError>(py) => Err(Fault::Bad),
-        Err(error) => Err(Fault::Raised(error)),
+        Err(error) => Err(error.into()),
     }
+}
+
+/// A leaf that few columns are, apart from the way of the others.
+#[inline(never)]
+fn rare<'a, 'py>(py: Python<'py>, read: &'a Read, cursor: &mut Cursor<'a>) -> Result<Bound<'py, PyAny>, Fault> {
+    of_leaf(py, leaf(read, cursor)?)
 }
 
 pub fn of_leaf<'py>(py: Python<'py>, value: Value) -> Result<Bound<'py, PyAny>, Fault> {
@@ -302,7 +335,7 @@ pub fn of_leaf<'py>(py: Python<'py>, value: Value) -> Result<Bound<'py, PyAny>, 
         }
         // Whatever Python takes for a UUID's text; its refusal is the caller's to word.
         Value::Uuid(text) => classes(py)?.uuid.bind(py).call1((text,)).map_err(|error| {
-            if error.is_instance_of::<pyo3::exceptions::PyValueError>(py) { Fault::Bad } else { Fault::Raised(error) }
+            if error.is_instance_of::<pyo3::exceptions::PyValueError>(py) { Fault::Bad } else { error.into() }
         })?,
     })
 }

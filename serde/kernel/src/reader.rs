@@ -46,7 +46,7 @@ impl Reader {
         {
             match rows.read(slf.py(), bytes, PREFIX_ID_SIZE) {
                 Ok(row) => return Ok(row),
-                Err(Fault::Raised(error)) => return Err(error),
+                Err(Fault::Raised(error)) => return Err(*error),
                 Err(Fault::Bad) => {}
             }
         }
@@ -75,7 +75,7 @@ impl Reader {
             let Some((_, program)) = &known else { break };
             match program.read(py, bytes.as_bytes(), PREFIX_ID_SIZE) {
                 Ok(row) => rows.append(row)?,
-                Err(Fault::Raised(error)) => return Err(error),
+                Err(Fault::Raised(error)) => return Err(*error),
                 Err(Fault::Bad) => break,
             }
         }

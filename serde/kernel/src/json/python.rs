@@ -16,7 +16,7 @@ impl From<python::Fault> for Fault {
     fn from(fault: python::Fault) -> Self {
         match fault {
             python::Fault::Bad => Self::Unread,
-            python::Fault::Raised(error) => Self::Raised(error),
+            python::Fault::Raised(error) => Self::Raised(*error),
         }
     }
 }
