@@ -10,7 +10,7 @@ repeated messages are checked, and only bodies that are long enough to exceed th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -89,7 +89,9 @@ def reader(message: Descriptor, read: Callable[[Any], Value], budget: Budget | N
 
     made = class_of(message)
     parse, measured = made.FromString, _room_check(message)
-    lacking = made.FindInitializationErrors if budget is not None and _has_required(message) else None
+    lacking = None
+    if budget is not None and any(field.is_required for part in messages_in(message) for field in part.fields):
+        lacking = made.FindInitializationErrors
 
     def read_body(body: bytes) -> Value:
         try:
@@ -133,7 +135,10 @@ def _room_check(message: Descriptor) -> Callable[[bytes], None] | None:
     from google.protobuf.unknown_fields import UnknownFieldSet
 
     bounds = payload_bounds()
-    widest = max(map(_room, _repeated(message)), default=0)
+    fields = (field for part in messages_in(message) for field in part.fields if field.is_repeated)
+    # The messages that can occur in a body any number of times.
+    repeated = messages_in(*{field.message_type for field in fields if field.message_type is not None})
+    widest = max(map(_room, repeated), default=0)
     spare = widest / FEWEST_BYTES - bounds.values_per_byte * _VALUE
     if spare <= 0:
         return None
@@ -176,26 +181,6 @@ def _room_check(message: Descriptor) -> Callable[[bytes], None] | None:
             )
 
     return check
-
-
-def _has_required(message: Descriptor) -> bool:
-    """Whether the message, or a message in it, has a `required` field (proto2)."""
-    return any(field.is_required for part in messages_in(message) for field in part.fields)
-
-
-def _repeated(message: Descriptor) -> Iterator[Descriptor]:
-    """The types of messages that can occur in a body any number of times."""
-    left, seen = [(message, False)], set[tuple[str, bool]]()
-    while left:
-        holder, many = left.pop()
-        for field in holder.fields:
-            part, is_many = field.message_type, many or field.is_repeated
-            if part is None or (part.full_name, is_many) in seen:
-                continue
-            seen.add((part.full_name, is_many))
-            left.append((part, is_many))
-            if is_many:
-                yield part
 
 
 def _room(message: Descriptor) -> int:

@@ -14,10 +14,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorProto
+from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
 
 from srfix.serde.bounds import COMPATIBILITY_REASONS
 from srfix.serde.errors import SchemaError
+from srfix.serde.formats.protobuf.descriptors import is_proto3
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -57,13 +58,12 @@ class _Field:
 
 def _fields(message: Descriptor) -> dict[int, _Field]:
     """The fields by number, without groups. A proto3 field with `optional` does not count as a field in a oneof."""
-    proto, file = DescriptorProto(), FileDescriptorProto()
+    proto = DescriptorProto()
     message.CopyToProto(proto)
-    message.file.CopyToProto(file)
     fields: dict[int, _Field] = {}
     for field, written in zip(message.fields, proto.field, strict=True):
         oneof = None if field.containing_oneof is None or written.proto3_optional else field.containing_oneof.name
-        has_none = file.syntax == "proto3" and written.label == written.LABEL_OPTIONAL and not written.proto3_optional
+        has_none = is_proto3(message.file) and written.label == written.LABEL_OPTIONAL and not written.proto3_optional
         if written.type != written.TYPE_GROUP:
             fields[written.number] = _Field(field, None if has_none or oneof else written.label, oneof)
     return fields

@@ -18,7 +18,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -32,14 +31,14 @@ from srfix.serde.formats.avro.read.leaves import narrowed
 from srfix.serde.formats.json.budget import Budget, cost_of_default
 from srfix.serde.formats.protobuf.bodies import FEWEST_BYTES, reader
 from srfix.serde.formats.protobuf.connect import STRING, UNSIGNED_64, ProtoType
-from srfix.serde.formats.protobuf.descriptors import class_of, message_of
+from srfix.serde.formats.protobuf.descriptors import class_of, is_proto3, message_of
 from srfix.serde.formats.protobuf.logical import Read, days_of, decimal_reader, nanos_of_day, nanos_since, of_nanos
 from srfix.serde.interface import Row, Value
 from srfix.serde.java_ints import LONG_MAX
 from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Projection, Refused, Scalar
 
 if TYPE_CHECKING:
-    from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor, FileDescriptor
+    from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 
 EMPTY_COST: Final = cost_of_default([])
 _SAME: Final = {
@@ -279,17 +278,7 @@ def enum_names(enum: EnumDescriptor, budget: Budget) -> Read:
 
 def has_text(field: FieldDescriptor) -> bool:
     """Whether the runtime has checked that a string is UTF-8. In proto2 it does not."""
-    assert field.containing_type is not None
-    return _is_proto3(field.containing_type.file)
-
-
-@lru_cache(maxsize=256)
-def _is_proto3(file: FileDescriptor) -> bool:
-    from google.protobuf.descriptor_pb2 import FileDescriptorProto
-
-    proto = FileDescriptorProto()
-    file.CopyToProto(proto)
-    return proto.syntax == "proto3"
+    return is_proto3(field.file)
 
 
 def text_of(text: str | bytes, where: str, is_exact: bool) -> str:

@@ -66,6 +66,7 @@ _MARK: Final = "option no_standard_descriptor_accessor = false;"
 """Replaces the option above for protoc, which refuses that one in every text. Schemas do not use this one: it concerns only
 C++, and false is its default."""
 _GOOGLE_TYPE: Final = re.compile(r"google/type/(\w+\.proto)")
+_ADDED_FILE: Final = re.compile(rb"^ *DESCRIPTOR = .*\.AddSerializedFile\((b'.*')\)$", re.MULTILINE)
 _MESSAGE: Final = re.compile(r"\bmessage\s+\w+\s*\{")
 _LENIENT: Final = " option deprecated_legacy_json_field_conflicts = true;"
 GROUP: Final = 10
@@ -184,6 +185,15 @@ def message_of(field: FieldDescriptor) -> Descriptor:
     return message
 
 
+@lru_cache(maxsize=256)
+def is_proto3(file: FileDescriptor) -> bool:
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto
+
+    proto = FileDescriptorProto()
+    file.CopyToProto(proto)
+    return proto.syntax == "proto3"
+
+
 def class_of(message: Descriptor) -> Any:
     """The runtime's class of a message."""
     from google.protobuf.message_factory import GetMessageClass
@@ -196,9 +206,9 @@ def class_of(message: Descriptor) -> Any:
         return GetMessageClass(message)
 
 
-def messages_in(message: Descriptor, *, but: frozenset[str] = frozenset()) -> Iterator[Descriptor]:
-    """A message's type and the types of all messages in it, each once; not those whose full names are in `but`."""
-    left, seen = [message], {message.full_name, *but}
+def messages_in(*messages: Descriptor, but: frozenset[str] = frozenset()) -> Iterator[Descriptor]:
+    """Messages' types and the types of all messages in them, each once; not those whose full names are in `but`."""
+    left, seen = [*messages], {*(message.full_name for message in messages), *but}
     while left:
         yield (part := left.pop())
         for field in part.fields:
@@ -208,16 +218,12 @@ def messages_in(message: Descriptor, *, but: frozenset[str] = frozenset()) -> It
                 left.append(inner)
 
 
+@lru_cache(maxsize=256)
 def compiled(text: str, references: tuple[str, ...] = ()) -> Compiled:
     """The descriptors of .proto text, or of the base64 of a FileDescriptorProto, which confluent-kafka registers
     (`ProtobufSchema`'s constructor takes both). `references` are its direct and indirect imports."""
-    return _compiled(text, references, tuple(map(reference_name, references)))
-
-
-@lru_cache(maxsize=256)
-def _compiled(text: str, references: tuple[str, ...], names: tuple[str | None, ...]) -> Compiled:
     pool = _library("google.protobuf.descriptor_pool").DescriptorPool()
-    named = {name: part for name, part in zip(names, references, strict=True) if name}
+    named = {name: part for part in references if (name := reference_name(part))}
     # Each file stands after its own imports, because references come in this order.
     serialized = {name: file for name, part in {**named, _FILE: text}.items() if (file := serialized_file(part))}
     texts = {**_CONFLUENT, **{name: part for name, part in named.items() if name not in serialized}}
@@ -306,16 +312,11 @@ def _mark_entries(messages: Iterable[DescriptorProto]) -> None:
 
 def _descriptor_in(code: bytes) -> bytes:
     """The file's descriptor, from the Python module that protoc generates. Only this way prints nothing."""
-    for node in ast.walk(ast.parse(code)):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr == "AddSerializedFile"
-        ):
-            return cast("bytes", ast.literal_eval(node.args[0]))
-    raise SchemaError(
-        "protoc generated a module without a descriptor: srfix does not know this version of grpcio-tools."
-    )
+    if (call := _ADDED_FILE.search(code)) is None:
+        raise SchemaError(
+            "protoc generated a module without a descriptor: srfix does not know this version of grpcio-tools."
+        )
+    return cast("bytes", ast.literal_eval(call[1].decode()))
 
 
 def _as_protoc_wants(text: str) -> str:

@@ -22,7 +22,6 @@ from srfix.serde.formats.protobuf.plain import plain_reader
 from srfix.serde.interface import Value
 from srfix.serde.projection.tree import Projection
 from srfix.serde.projection.walk import project
-from srfix.serde.schemas.references import reference_name
 from srfix.serde.specs import ReadSpec, WriteSpec
 
 if TYPE_CHECKING:
@@ -109,19 +108,10 @@ def record_name(schema_text: str, references: tuple[str, ...] = ()) -> str | Non
     return types[0].full_name if types else None
 
 
-def projection(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = ()) -> Projection[ProtoType]:
-    return _projection(schema_text, spec, references, tuple(map(reference_name, references)), _FIRST)
-
-
 @lru_cache(maxsize=256)
-def _projection(
-    schema_text: str,
-    spec: ReadSpec,
-    references: tuple[str, ...],
-    names: tuple[str | None, ...],
-    indexes: tuple[int, ...],
+def projection(
+    schema_text: str, spec: ReadSpec, references: tuple[str, ...] = (), *, indexes: tuple[int, ...] = _FIRST
 ) -> Projection[ProtoType]:
-    """The names are in the key of the cache, because references with equal texts are equal."""
     schema = compiled(schema_text, references)
     return project(ProtoType.of_message(schema, schema.message(indexes), is_bare=not spec.wrapped), spec)
 
@@ -138,8 +128,7 @@ def decoder(
         message = schema.message(indexes)
         if spec.columns is None:
             return plain_reader(message)
-        names = tuple(map(reference_name, references))
-        return column_reader(message, _projection(text, spec, references, names, indexes), spec.case_rule)
+        return column_reader(message, projection(text, spec, references, indexes=indexes), spec.case_rule)
 
     return body_decoder(make, framed=framed)
 
