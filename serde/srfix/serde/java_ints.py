@@ -15,6 +15,17 @@ def is_int(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and INT_MIN <= value <= INT_MAX
 
 
+def written_varint(number: int) -> bytes:
+    """A whole number of 32 bits as a zigzag varint (`ByteUtils.writeVarint`)."""
+    number = number << 1 ^ number >> 31
+    written = bytearray()
+    while number > 0x7F:
+        written.append(number & 0x7F | 0x80)
+        number >>= 7
+    written.append(number)
+    return bytes(written)
+
+
 def is_long(value: object) -> TypeGuard[int]:
     """True for a whole number of 64 bits; False for a bool."""
     return isinstance(value, int) and not isinstance(value, bool) and LONG_MIN <= value <= LONG_MAX

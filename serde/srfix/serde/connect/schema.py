@@ -66,6 +66,8 @@ class ConnectType(Enum):
 
 
 NARROW: Final = (ConnectType.INT8, ConnectType.INT16)
+NARROW_BY_WORD: Final = {type_.word: type_ for type_ in NARROW}
+"""The types that the property `connect.type` can name."""
 _COLUMN_TYPES: Final[dict[object, ConnectType]] = {
     ScalarType.BOOLEAN: ConnectType.BOOLEAN,
     ScalarType.INTEGER: ConnectType.INT32,

@@ -40,16 +40,7 @@ import msgspec
 
 from srfix.serde.casing import is_same
 from srfix.serde.columns.times import with_times
-from srfix.serde.columns.types import (
-    Column,
-    Columns,
-    ColumnType,
-    Decimal,
-    ScalarType,
-    Struct,
-    type_name,
-    usable_columns,
-)
+from srfix.serde.columns.types import Columns, ColumnType, Decimal, ScalarType, Struct, type_name, usable_columns
 from srfix.serde.connect.java_text import Raw, plain_decimal_text
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import ColumnError, DecodeError, EncodeError, TrailingBytesError, TruncatedBodyError, UsageError
@@ -144,7 +135,14 @@ class _Reader:
             try:
                 row[column.name] = read(field) if field else None
             except Misread as misread:
-                raise _error(misread, column) from misread
+                what = type_name(column.type)
+                kind: Any = misread.kind  # a class, because every type here takes some text
+                raise kind(
+                    f"The field of column {column.name!r} {misread.sentence}: its type is {what}. Declare the columns in the "
+                    "order of the fields, and the type that the producer writes.",
+                    path=f"->{column.name}",
+                    column_type=what,
+                ) from misread
         return row
 
 
@@ -194,17 +192,6 @@ def _splitter(delimiter: str, count: int) -> Callable[[str], list[str]]:
         return first
 
     return split
-
-
-def _error(misread: Misread, column: Column) -> DecodeError:
-    what = type_name(column.type)
-    assert misread.kind is not None  # every type here takes some text
-    return misread.kind(
-        f"The field of column {column.name!r} {misread.sentence}: its type is {what}. Declare the columns in the order of the "
-        "fields, and the type that the producer writes.",
-        path=f"->{column.name}",
-        column_type=what,
-    )
 
 
 def _reader(type_: ColumnType) -> Callable[[Any], Value]:

@@ -24,6 +24,7 @@ from operator import itemgetter
 from typing import Final, TypeAlias, TypeVar, cast
 
 from srfix.recovery.errors import FormatError
+from srfix.serde.java_ints import written_varint
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
@@ -145,16 +146,16 @@ def _sized(value: bytes, at: int, end: int) -> tuple[bytes | None, int]:
 def _encoded_headers(headers: Sequence[tuple[str, bytes | None]]) -> bytes:
     if not headers:
         return _NO_HEADERS
-    parts = [_encoded_varint(len(headers))]
+    parts = [written_varint(len(headers))]
     for name, content in headers:
         try:
             raw = name.encode()
         except UnicodeEncodeError:
             raise FormatError(f"the name of a header, {name!r}, cannot be written in UTF-8") from None
-        parts += [_encoded_varint(len(raw)), raw]
-        parts += [_encoded_varint(-1)] if content is None else [_encoded_varint(len(content)), content]
+        parts += [written_varint(len(raw)), raw]
+        parts += [written_varint(-1)] if content is None else [written_varint(len(content)), content]
     body = b"".join(parts)
-    return _encoded_varint(len(body)) + body
+    return written_varint(len(body)) + body
 
 
 def _varint(value: bytes, at: int, end: int) -> tuple[int, int]:
@@ -169,16 +170,6 @@ def _varint(value: bytes, at: int, end: int) -> tuple[int, int]:
                 break
             return (number >> 1) ^ -(number & 1), at + index + 1
     raise FormatError("a size before the headers of a value is cut short, or invalid")
-
-
-def _encoded_varint(number: int) -> bytes:
-    zigzag = ((number << 1) ^ (number >> (_INT_BITS - 1))) & (2**_INT_BITS - 1)
-    out = bytearray()
-    while zigzag > 0x7F:
-        out.append(zigzag & 0x7F | 0x80)
-        zigzag >>= 7
-    out.append(zigzag)
-    return bytes(out)
 
 
 def _bytes(count: int) -> str:

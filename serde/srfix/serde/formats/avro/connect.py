@@ -20,6 +20,7 @@ from srfix.serde.connect.schema import (
     DECIMAL_PRECISION,
     DECIMAL_SCALE,
     LOCAL_TIMESTAMP_NAME,
+    NARROW_BY_WORD,
     TIMESTAMP_NAME,
     ConnectField,
     ConnectSchema,
@@ -51,7 +52,6 @@ _PRIMITIVES: Final = {
     "string": ConnectType.STRING,
     "enum": ConnectType.STRING,
 }
-_NARROW: Final = {"int8": ConnectType.INT8, "int16": ConnectType.INT16}
 _KEYS: Final = primitive(ConnectType.STRING)
 
 
@@ -246,9 +246,9 @@ def _scalar(node: AvroNode) -> ConnectSchema:
 def _int_type(connect_type: object) -> ConnectType:
     if not isinstance(connect_type, str):
         return ConnectType.INT32
-    if connect_type not in _NARROW:
+    if connect_type not in NARROW_BY_WORD:
         raise SchemaError(f"The connect.type of an int must be int8 or int16, not {connect_type!r}.")
-    return _NARROW[connect_type]
+    return NARROW_BY_WORD[connect_type]
 
 
 def _enum(node: AvroNode) -> ConnectSchema:

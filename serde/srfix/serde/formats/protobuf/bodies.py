@@ -45,13 +45,27 @@ def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *,
     first = make((0,))
     if not framed:
         return lambda payload, offset: first(payload[offset:] if offset else payload)
-    others: dict[tuple[int, ...], Callable[[bytes], Value]] = {(0,): first}
+
+    @cache  # at most one entry for each message of the schema
+    def reader_of(indexes: tuple[int, ...]) -> Callable[[bytes], Value]:
+        try:
+            return make(indexes)
+        except IndexError:
+            raise DecodeError(
+                f"The payload's message indexes {list(indexes)} name no message of the writer's schema. The payload is "
+                "corrupt, or its producer is not a Protobuf serializer with a registry."
+            ) from None
+        except SchemaError as error:  # only of this payload: others can hold other messages of the schema
+            raise DecodeError(
+                f"The payload's message indexes {list(indexes)} name an unusable message: {error}"
+            ) from error
 
     def decode(payload: bytes, body_offset: int) -> Value:
         if len(payload) > body_offset and not payload[body_offset]:  # the first message
             return first(payload[body_offset + 1 :])
         try:
-            read, start = other(payload, body_offset)
+            indexes, start = read_indexes(payload, body_offset)
+            read = reader_of(indexes)
         except DecodeError as error:
             with suppress(SrfixError):
                 first(payload[body_offset:] or b"\0")  # a zero is no message
@@ -61,24 +75,6 @@ def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *,
                 )
             raise
         return read(payload[start:])
-
-    def other(payload: bytes, body_offset: int) -> tuple[Callable[[bytes], Value], int]:
-        indexes, start = read_indexes(payload, body_offset)
-        read = others.get(indexes)
-        if read is None:
-            try:
-                read = make(indexes)
-            except IndexError:
-                raise DecodeError(
-                    f"The payload's message indexes {list(indexes)} name no message of the writer's schema. The "
-                    "payload is corrupt, or its producer is not a Protobuf serializer with a registry."
-                ) from None
-            except SchemaError as error:  # only of this payload: others can hold other messages of the schema
-                raise DecodeError(
-                    f"The payload's message indexes {list(indexes)} name an unusable message: {error}"
-                ) from error
-            others[indexes] = read  # at most one entry for each message of the schema
-        return read, start
 
     return decode
 

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from srfix.serde.columns.types import ColumnType, Struct
 from srfix.serde.connect.schema import (
+    NARROW_BY_WORD,
     ConnectField,
     ConnectSchema,
     ConnectType,
@@ -46,7 +47,7 @@ from srfix.serde.connect.schema import (
 from srfix.serde.connect.time_units import TimeUnit, time_unit
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.connect_type import ConnectWriterType
-from srfix.serde.formats.protobuf.descriptors import GROUP, Compiled, message_of
+from srfix.serde.formats.protobuf.descriptors import Compiled, message_of
 from srfix.serde.java_ints import is_int
 from srfix.serde.projection.tree import WriterField
 
@@ -59,8 +60,6 @@ _WRAPPED: Final = ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Boo
 _WRAPPERS: Final = frozenset(f"google.protobuf.{name}Value" for name in _WRAPPED)
 """The messages of `google/protobuf/wrappers.proto`."""
 # The values of FieldDescriptor.TYPE_*, copied so that this module does not load the runtime.
-_MESSAGE: Final = 11
-ENUM: Final = 14
 STRING: Final = 9
 UNSIGNED_64: Final = (4, 6)
 """uint64, fixed64."""
@@ -69,11 +68,10 @@ _TYPES: Final = {
     2: ConnectType.FLOAT32,
     8: ConnectType.BOOLEAN,
     12: ConnectType.BYTES,
-    **dict.fromkeys((STRING, ENUM), ConnectType.STRING),
+    **dict.fromkeys((STRING, 14), ConnectType.STRING),
     **dict.fromkeys((5, 15, 17), ConnectType.INT32),
     **dict.fromkeys((3, 4, 6, 7, 13, 16, 18), ConnectType.INT64),
 }
-_NARROW: Final = {"int8": ConnectType.INT8, "int16": ConnectType.INT16}
 _TIMES: Final = {"google.type.Date": date, "google.type.TimeOfDay": time, "google.protobuf.Timestamp": timestamp}
 _NANOS: Final = {"google.type.TimeOfDay": "time-nanos", "google.protobuf.Timestamp": "timestamp-nanos"}
 _INT: Final = re.compile(r"[+-]?[0-9]{1,10}", re.ASCII)
@@ -100,7 +98,7 @@ def parts(message: Descriptor) -> Iterator[tuple[str, FieldDescriptor | OneofDes
             yield f"{oneof.name}_{oneof.index}", oneof
     for field in message.fields:
         is_in_oneof = field.containing_oneof is not None and field.containing_oneof.index not in optionals
-        if not is_in_oneof and field.type != GROUP:
+        if not is_in_oneof and field.type != field.TYPE_GROUP:
             yield field.name, field
 
 
@@ -111,7 +109,7 @@ def is_map(field: FieldDescriptor) -> bool:
 
 def is_registered_map(field: FieldDescriptor) -> bool:
     """Whether it is a map, or what ksqlDB registers for a MAP of ARRAYs or of MAPs, which is an ARRAY of STRUCTs."""
-    if not field.is_repeated or field.type != _MESSAGE:
+    if not field.is_repeated or field.type != field.TYPE_MESSAGE:
         return False
     entry = message_of(field)
     return (
@@ -155,7 +153,7 @@ class _Conversion:
             return ConnectSchema(type=ConnectType.STRING, name=field.enum_type.full_name, optional=True)
         type_ = _TYPES[field.type]
         if type_ is ConnectType.INT32:
-            type_ = _NARROW.get(self._compiled.meta(field).get("connect.type", ""), type_)
+            type_ = NARROW_BY_WORD.get(self._compiled.meta(field).get("connect.type", ""), type_)
         return primitive(type_, optional=True)
 
     def _message_type(self, field: FieldDescriptor) -> ConnectSchema:

@@ -22,7 +22,7 @@ from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns.types import Array, Decimal, Map, ScalarType
+from srfix.serde.columns.types import Array, Decimal, Map
 from srfix.serde.connect.coercions import Coercion, coercion
 from srfix.serde.connect.schema import DATE_NAME, DECIMAL_NAME, NARROW, TIME_NAME, TIMESTAMP_NAME, ConnectType
 from srfix.serde.connect.time_units import NANOS, reads_units
@@ -41,17 +41,6 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 
 EMPTY_COST: Final = cost_of_default([])
-_SAME: Final = {
-    (ConnectType.BOOLEAN, ScalarType.BOOLEAN),
-    (ConnectType.INT32, ScalarType.INTEGER),
-    (ConnectType.INT32, ScalarType.BIGINT),
-    (ConnectType.INT64, ScalarType.BIGINT),
-    (ConnectType.FLOAT32, ScalarType.DOUBLE),
-    (ConnectType.FLOAT64, ScalarType.DOUBLE),
-    (ConnectType.STRING, ScalarType.STRING),
-    (ConnectType.BYTES, ScalarType.BYTES),
-}
-"""The pairs of types for which the runtime's value already is the column's value."""
 
 
 def column_reader(
@@ -123,14 +112,13 @@ class _Plan:
         """The expression for a part of the message `m`; it gives None if the part is absent."""
         writer = value.writer
         if isinstance(value.how, Refused) or writer.is_union:
-            read = value.how.refuse if isinstance(value.how, Refused) else self.read(value, is_repeated=is_repeated)
-            return f"{_named(names, read)}(m)"
+            return f"{_named(names, self.read(value, is_repeated=is_repeated))}(m)"
         assert writer.field is not None
         name = writer.field.name
         part = f"m.{name}" if name.isidentifier() and not iskeyword(name) else f"getattr(m, {name!r})"
         if not _is_same(value):
             part = f"{_named(names, self.read(value, is_repeated=is_repeated))}({part})"
-        return part if _is_always_there(writer) else f"{part} if has(m, {name!r}) else None"
+        return part if _is_always_there(writer, writer.field) else f"{part} if has(m, {name!r}) else None"
 
     def _oneof(self, of: Fields[ProtoType], *, is_repeated: bool) -> Read:
         """Makes the reader of a oneof. It takes the message that contains the oneof, and gives null if no field is set."""
@@ -140,8 +128,7 @@ class _Plan:
         chosen_by, which = oneof.name, class_of(oneof.containing_type).WhichOneof
         reads: dict[str, list[tuple[str, Read]]] = {}
         for target in of.targets:
-            how = target.value.how
-            value_read = how.refuse if isinstance(how, Refused) else self.read(target.value, is_repeated=is_repeated)
+            value_read = self.read(target.value, is_repeated=is_repeated)
             reads.setdefault(target.field.name, []).append((target.column.name, value_read))
         nulls: Row = {column.name: None for column in of.columns}
         price = self._price(of) if is_repeated else 0
@@ -166,22 +153,15 @@ def _named(names: dict[str, object], value: object) -> str:
     return name
 
 
-def _is_always_there(writer: ProtoType) -> bool:
-    """Whether a field has a value even if nothing was written (`ProtobufData.setStructField`)."""
-    field = writer.field
-    if field is None:
-        return False
-    if writer.connect in (ConnectType.ARRAY, ConnectType.MAP):
-        return True
-    return field.message_type is None and not is_optional(field)
-
-
-def is_optional(field: FieldDescriptor) -> bool:
-    """Whether null differs from the default: for an `optional` field (in proto2 by `optional.for.proto2`), and in a oneof."""
-    return field.containing_oneof is not None or (field.has_presence and not field.is_required)
+def _is_always_there(writer: ProtoType, field: FieldDescriptor) -> bool:
+    """Whether a field has a value even if nothing was written (`ProtobufData.setStructField`). An `optional` field (in proto2
+    by `optional.for.proto2`) and one in a oneof have none: there null differs from the default."""
+    is_optional = field.containing_oneof is not None or (field.has_presence and not field.is_required)
+    return writer.connect in (ConnectType.ARRAY, ConnectType.MAP) or (field.message_type is None and not is_optional)
 
 
 def _is_same(value: Projected[ProtoType]) -> bool:
+    """Whether the runtime's value already is the column's value."""
     how, field = value.how, value.writer.field
     if not isinstance(how, Scalar) or field is None or field.enum_type is not None or is_held(value.writer):
         return False
@@ -189,7 +169,7 @@ def _is_same(value: Projected[ProtoType]) -> bool:
         return False
     if field.type in UNSIGNED_64 or how.refusal is not None or how.coercion is not Coercion.SAME:
         return False
-    return (how.connect, how.type) in _SAME and not value.writer.is_logical
+    return how.connect not in NARROW and not value.writer.is_logical
 
 
 def is_held(writer: ProtoType) -> bool:
@@ -278,7 +258,7 @@ def enum_names(enum: EnumDescriptor, budget: Budget) -> Read:
 
 def has_text(field: FieldDescriptor) -> bool:
     """Whether the runtime has checked that a string is UTF-8. In proto2 it does not."""
-    return is_proto3(field.file)
+    return is_proto3(cast("Descriptor", field.containing_type).file)
 
 
 def text_of(text: str | bytes, where: str, is_exact: bool) -> str:

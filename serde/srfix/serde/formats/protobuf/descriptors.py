@@ -69,8 +69,6 @@ _GOOGLE_TYPE: Final = re.compile(r"google/type/(\w+\.proto)")
 _ADDED_FILE: Final = re.compile(rb"^ *DESCRIPTOR = .*\.AddSerializedFile\((b'.*')\)$", re.MULTILINE)
 _MESSAGE: Final = re.compile(r"\bmessage\s+\w+\s*\{")
 _LENIENT: Final = " option deprecated_legacy_json_field_conflicts = true;"
-GROUP: Final = 10
-"""The value of `FieldDescriptor.TYPE_GROUP`, copied so that this module does not load the runtime."""
 _SHOWN_PROBLEMS: Final = 5
 _REFERENCES: Final = (
     " srfix takes imported files from the registry, and for --schema @FILE from the folder of FILE and those above. Register "
@@ -156,7 +154,7 @@ class Compiled:
             return messages
         if self.is_descriptor:
             return list(parent.nested_types)
-        groups = {message_of(field).full_name for field in parent.fields if field.type == GROUP}
+        groups = {message_of(field).full_name for field in parent.fields if field.type == field.TYPE_GROUP}
         return [one for one in parent.nested_types if not one.GetOptions().map_entry and one.full_name not in groups]
 
     def meta(self, field: FieldDescriptor) -> dict[str, str]:

@@ -244,14 +244,8 @@ def _no_items(value: object) -> object:
     if not isinstance(value, list | tuple):
         raise Misfit.needs("a list", value)
     if value:
-        raise Misfit(
-            [
-                (
-                    "",
-                    "is an ARRAY of MAPs that is not empty, which ksqlDB cannot write in Protobuf. Declare a STRUCT between",
-                )
-            ]
-        )
+        why = "is an ARRAY of MAPs that is not empty, which ksqlDB cannot write in Protobuf. Declare a STRUCT between"
+        raise Misfit([("", why)])
     return value
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from srfix.serde.errors import DecodeError, TruncatedBodyError
+from srfix.serde.java_ints import written_varint
 
 _MOST: Final = 32
 """The deepest nesting of messages that protoc accepts."""
@@ -37,7 +38,7 @@ def read_indexes(payload: bytes, offset: int) -> tuple[tuple[int, ...], int]:
 def written_indexes(indexes: tuple[int, ...]) -> bytes:
     if indexes == (0,):
         return b"\0"
-    return b"".join(_zigzag(number) for number in (len(indexes), *indexes))
+    return b"".join(map(written_varint, (len(indexes), *indexes)))
 
 
 def _varint(payload: bytes, offset: int) -> tuple[int, int]:
@@ -53,13 +54,3 @@ def _varint(payload: bytes, offset: int) -> tuple[int, int]:
         if byte < 0x80:
             return number >> 1 ^ -(number & 1), offset + place + 1
     raise DecodeError("The payload has message indexes beyond 32 bits. It is corrupt.")
-
-
-def _zigzag(number: int) -> bytes:
-    number <<= 1
-    written = bytearray()
-    while number > 0x7F:
-        written.append(number & 0x7F | 0x80)
-        number >>= 7
-    written.append(number)
-    return bytes(written)

@@ -7,11 +7,12 @@ from __future__ import annotations
 import datetime
 import decimal
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.columns.types import ColumnType, Decimal, ScalarType
-from srfix.serde.connect.coercions import EPOCH, EPOCH_DAY
+from srfix.serde.connect.coercions import DAYS, EPOCH, EPOCH_DAY, MICROSECONDS
 from srfix.serde.connect.time_units import NANOS
 from srfix.serde.errors import DecodeError, OutOfRangeError, SchemaError
 from srfix.serde.formats.avro import AvroNode
@@ -31,14 +32,10 @@ _GREGORIAN_DAY_1: Final = -141_427
 """1582-10-15, in days since 1970."""
 _JULIAN_DAY_1: Final = -719_164
 """0001-01-01 of the Julian calendar. Java writes days before it without their era, so they would become other days."""
-_LAST_DAY: Final = 2_932_896
-"""9999-12-31, the last day that Python has. Java and a message also have later ones."""
 _CYCLE: Final = 146_097
 """The days of 400 years in the Gregorian calendar."""
 _MILLI: Final = 1_000_000
-_FIRST_SECOND: Final = -62_135_596_800
-_LAST_SECOND: Final = 253_402_300_799
-_SECOND: Final = datetime.timedelta(seconds=1)
+_FIRST_SECOND, _LAST_SECOND = (instant // 1_000_000 for instant in MICROSECONDS)
 _DIGITS_PER_BYTE: Final = 2.41
 """log₁₀ 256, rounded up."""
 
@@ -142,14 +139,14 @@ def time_writer(column: ColumnType, *, of_integers: bool, is_exact: bool) -> Con
     write, of_integer = _TIMES[column]
     has_julian = column is ScalarType.DATE and not is_exact
     if not of_integers:
-        return _date_or_julian if has_julian else write
+        return partial(_date, has_julian=True) if has_julian else write
 
     def convert(value: object) -> object:
         if not isinstance(value, int) or isinstance(value, bool):
             raise Misfit.needs("an integer", value)
         if has_julian and _JULIAN_DAY_1 <= value < _GREGORIAN_DAY_1:
             return _julian(value)
-        if column is ScalarType.DATE and _LAST_DAY < value <= INT_MAX:
+        if column is ScalarType.DATE and DAYS[1] < value <= INT_MAX:  # Java and a message also have later days
             cycles, day = divmod(value, _CYCLE)
             date = cast("dict[str, int]", write(of_integer(day)))
             return date | {"year": date["year"] + 400 * cycles}
@@ -161,18 +158,14 @@ def time_writer(column: ColumnType, *, of_integers: bool, is_exact: bool) -> Con
     return convert
 
 
-def _date(day: object) -> object:
+def _date(day: object, *, has_julian: bool = False) -> object:
     if not isinstance(day, datetime.date) or isinstance(day, datetime.datetime):
         raise Misfit.needs("a date", day)
     if day < _FIRST_DAY:
+        if has_julian:
+            return _julian(day.toordinal() - EPOCH_DAY)
         raise Misfit.needs(f"a date from {_FIRST_DAY} on, because Java reads earlier dates as other days", day)
     return {"year": day.year, "month": day.month, "day": day.day}
-
-
-def _date_or_julian(day: object) -> object:
-    if isinstance(day, datetime.date) and not isinstance(day, datetime.datetime) and day < _FIRST_DAY:
-        return _julian(day.toordinal() - EPOCH_DAY)
-    return _date(day)
 
 
 def _julian(days: int) -> object:
@@ -194,9 +187,8 @@ def _time(time: object) -> object:
 def _timestamp(instant: object) -> object:
     if not isinstance(instant, datetime.datetime) or instant.tzinfo is None:
         raise Misfit.needs("a datetime with a time zone", instant)
-    since = instant - EPOCH
-    seconds = since // _SECOND
-    return {"seconds": seconds, "nanos": (since - seconds * _SECOND).microseconds * 1000}
+    since = instant - EPOCH  # its microseconds are never negative
+    return {"seconds": since.days * 86_400 + since.seconds, "nanos": since.microseconds * 1000}
 
 
 _TIMES: Final[dict[ColumnType, tuple[Convert, Callable[[int], object]]]] = {

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 Check: TypeAlias = Callable[[Mapping[Any, object], str], None]
-_FLOAT: Final = 2
-"""The value of `FieldDescriptor.TYPE_FLOAT`."""
 _INFINITE: Final = 2.0**128 - 2.0**103
 """The smallest number that a float holds as infinity."""
 _INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,19}")
@@ -70,8 +68,8 @@ class _Plain:
     def _field(self, field: FieldDescriptor) -> tuple[str, Read, bool, bool]:
         oneof = field.containing_oneof
         is_in_oneof = oneof is not None and len(oneof.fields) > 1
-        if field.is_repeated and field.message_type is not None and field.message_type.GetOptions().map_entry:
-            read = map_reader(field, *map(self._value, field.message_type.fields))
+        if _is_map(field):
+            read = map_reader(field, *map(self._value, message_of(field).fields))
         elif field.is_repeated:
             read = list_reader(self._value(field), is_same=False)
         else:
@@ -160,7 +158,7 @@ def kept_check(message: Descriptor) -> Check | None:
 
 def _drops(message: Descriptor) -> bool:
     return any(len(oneof.fields) > 1 for oneof in message.oneofs) or any(
-        field.type == _FLOAT for field in message.fields
+        field.type == field.TYPE_FLOAT for field in message.fields
     )
 
 
@@ -173,7 +171,7 @@ def _part(message: Descriptor) -> tuple[list[tuple[str, list[str]]], list[tuple[
         inner = held.message_type
         if inner is not None and (inner.full_name in _FREE or not any(map(_drops, messages_in(inner, but=_FREE)))):
             continue
-        if inner is not None or held.type == _FLOAT:
+        if inner is not None or held.type == held.TYPE_FLOAT:
             fields.append((field, inner))
     return oneofs, fields
 
