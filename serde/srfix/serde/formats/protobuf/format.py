@@ -93,7 +93,7 @@ def has_hints(schema_text: str, references: tuple[str, ...] = ()) -> bool:
 
 def field_names(schema_text: str) -> tuple[str, ...]:
     """The first message's; a SchemaError if the text imports a file of another schema."""
-    return tuple(field.name for field in compiled(schema_text).message().fields)
+    return tuple(field.name for field in compiled(schema_text, ()).message().fields)
 
 
 def java_text(schema_text: str, *, has_references: bool) -> str:
@@ -108,9 +108,13 @@ def record_name(schema_text: str, references: tuple[str, ...] = ()) -> str | Non
     return types[0].full_name if types else None
 
 
+def projection(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = ()) -> Projection[ProtoType]:
+    return _projection(schema_text, spec, references, _FIRST)
+
+
 @lru_cache(maxsize=256)
-def projection(
-    schema_text: str, spec: ReadSpec, references: tuple[str, ...] = (), *, indexes: tuple[int, ...] = _FIRST
+def _projection(
+    schema_text: str, spec: ReadSpec, references: tuple[str, ...], indexes: tuple[int, ...]
 ) -> Projection[ProtoType]:
     schema = compiled(schema_text, references)
     return project(ProtoType.of_message(schema, schema.message(indexes), is_bare=not spec.wrapped), spec)
@@ -128,7 +132,7 @@ def decoder(
         message = schema.message(indexes)
         if spec.columns is None:
             return plain_reader(message)
-        return column_reader(message, projection(text, spec, references, indexes=indexes), spec.case_rule)
+        return column_reader(message, _projection(text, spec, references, indexes), spec.case_rule)
 
     return body_decoder(make, framed=framed)
 
