@@ -152,5 +152,4 @@ def _kind(message: Descriptor | None) -> str:
 
 
 def _local_name(message: Descriptor) -> str:
-    package: str = message.file.package
-    return message.full_name.removeprefix(f"{package}.") if package else message.full_name
+    return message.full_name.removeprefix(f"{message.file.package}.")

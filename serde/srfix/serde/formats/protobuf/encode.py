@@ -26,7 +26,7 @@ from srfix.serde.formats.avro.write.scalars import integer, scalar
 from srfix.serde.formats.protobuf.bodies import LEVELS
 from srfix.serde.formats.protobuf.connect import ProtoType, is_registered_map
 from srfix.serde.formats.protobuf.decode import is_held
-from srfix.serde.formats.protobuf.descriptors import class_of, message_of
+from srfix.serde.formats.protobuf.descriptors import Compiled, class_of, message_of
 from srfix.serde.formats.protobuf.indexes import written_indexes
 from srfix.serde.formats.protobuf.logical import decimal_writer, time_writer
 from srfix.serde.formats.protobuf.plain import field_named, kept_check, with_typed_keys
@@ -54,16 +54,16 @@ _UNSIGNED: Final = {13: 32, 7: 32, 4: 63, 6: 63}
 
 def plain_encoder(message: Descriptor, indexes: tuple[int, ...] | None) -> Encode:
     """An encoder of dicts by field names, in the runtime's form. `indexes` stand before the body; None for none."""
-    encode, typed = _encoder(message, indexes, lambda row: row, None), with_typed_keys(message)
+    encode, typed = _encoder(message, indexes, None), with_typed_keys(message)
     return encode if typed is None else lambda row, prefix: encode(typed(row), prefix)
 
 
-def column_encoder(message: Descriptor, root: ProtoType, indexes: tuple[int, ...] | None, spec: WriteSpec) -> Encode:
+def column_encoder(schema: Compiled, message: Descriptor, spec: WriteSpec, *, framed: bool = True) -> Encode:
     """An encoder of rows with the columns; if they are un-wrapped, of the bare value of the only column."""
-    plan = _Plan(spec)
+    root, plan = ProtoType.of_message(schema, message, is_bare=not spec.wrapped), _Plan(spec)
+    indexes = schema.indexes(message) if framed else None
     if spec.wrapped:
-        check = plan.value(root, Struct(spec.known_columns), "")
-        return _encoder(message, indexes, check.fast, check)
+        return _encoder(message, indexes, plan.value(root, Struct(spec.known_columns), ""))
     (column,) = spec.known_columns
     if root.connect is ConnectType.STRUCT and not isinstance(column.type, Struct):
         raise SchemaError(
@@ -75,13 +75,10 @@ def column_encoder(message: Descriptor, root: ProtoType, indexes: tuple[int, ...
         value = bare_value(convert(row), column.name)
         return value if root.holds is not None else {"value": value}
 
-    check = record.check.within(lambda convert: partial(bare, convert))
-    return _encoder(message, indexes, check.fast, check)
+    return _encoder(message, indexes, record.check.within(lambda convert: partial(bare, convert)))
 
 
-def _encoder(
-    message: Descriptor, indexes: tuple[int, ...] | None, convert: Convert, check: ValueCheck | None
-) -> Encode:
+def _encoder(message: Descriptor, indexes: tuple[int, ...] | None, check: ValueCheck | None) -> Encode:
     from google.protobuf.message import DecodeError as NotReadError
     from google.protobuf.message import EncodeError as NotWrittenError
 
@@ -90,6 +87,7 @@ def _encoder(
     may_nest = check is None and _may_nest(message, _SHALLOW)
     check_kept = kept_check(message) if check is None else None  # the types of columns are checked already
     before = b"" if indexes is None else written_indexes(indexes)
+    convert: Convert = (lambda row: row) if check is None else check.fast
 
     def encode(row: object, prefix: bytes) -> bytes:
         try:

@@ -147,17 +147,15 @@ def encoder(
     if spec.columns is None:
         chosen = _chosen(schema, spec)
         return plain_encoder(chosen, schema.indexes(chosen) if framed else None)
-    message, indexes = schema.message(), _FIRST if framed else None
+    message = schema.message()
     require_string_keys(usable_columns(spec.columns), "Protobuf")
-    return column_encoder(message, ProtoType.of_message(schema, message, is_bare=not spec.wrapped), indexes, spec)
+    return column_encoder(schema, message, spec, framed=framed)
 
 
 def encoder_under(schema_text: str, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
     """Writes the first message, or the one that `full_name` names (ksqlDB's VALUE_SCHEMA_FULL_NAME)."""
     schema = compiled(schema_text, references)
-    message = _chosen(schema, spec)
-    root = ProtoType.of_message(schema, message, is_bare=not spec.wrapped)
-    return column_encoder(message, root, schema.indexes(message), spec)
+    return column_encoder(schema, _chosen(schema, spec), spec)
 
 
 def _chosen(schema: Compiled, spec: WriteSpec) -> Descriptor:
