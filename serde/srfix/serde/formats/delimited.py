@@ -92,8 +92,8 @@ def delimiter_of(name: str | None) -> str:
     name = "," if name is None else name
     if name not in _NAMED and not _DELIMITERS.fullmatch(name):
         raise UsageError(
-            f"The delimiter {name[:20]!r} cannot be used. A delimiter is one character such as ';', or SPACE or TAB, but not a "
-            "quote or other white space."
+            f"The delimiter {name[:20]!r} cannot be used. Give one character such as ';', but not a quote or white space. For "
+            "a space write the word SPACE, for a tab the word TAB."
         )
     return _NAMED.get(name, name)
 

@@ -729,12 +729,14 @@ class TestIndexes:
         with pytest.raises(error, match=words):
             protobuf.decoder(self._TEXT, ReadSpec())(b"\0\0\0\0\7" + bytes.fromhex(body), 5)
 
+    @pytest.mark.parametrize("columns", [None, "A INT", "NOWHERE INT"])
     @pytest.mark.parametrize(
         ("body", "is_message"), [("08 07", True), ("0a 01 78", True), ("", False), ("08", False), ("0206", False)]
     )
-    def test_a_body_without_indexes_is_suspected(self, body: str, is_message: bool) -> None:
+    def test_a_body_without_indexes_is_suspected(self, body: str, is_message: bool, columns: str | None) -> None:
+        spec = ReadSpec(columns=None if columns is None else parse_columns(columns))
         with pytest.raises(DecodeError) as caught:
-            protobuf.decoder(self._TEXT, ReadSpec())(bytes.fromhex(body), 0)
+            protobuf.decoder(self._TEXT, spec)(bytes.fromhex(body), 0)
         assert ("must write them (00 for the schema's first message)" in caught.value.message) is is_message
 
     def test_a_message_that_cannot_be_read_is_the_payloads_matter(self) -> None:

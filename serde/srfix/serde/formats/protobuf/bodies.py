@@ -11,7 +11,6 @@ repeated messages are checked, and only bodies that are long enough to exceed th
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -67,8 +66,7 @@ def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *,
             indexes, start = read_indexes(payload, body_offset)
             read = reader_of(indexes)
         except DecodeError as error:
-            with suppress(SrfixError):
-                first(payload[body_offset:] or b"\0")  # a zero is no message
+            if _is_message(first, payload[body_offset:] or b"\0"):  # a zero is no message
                 error.args = (
                     f"{error.message} Without indexes, its bytes are a message of the schema: perhaps its producer omits the "
                     "indexes. It must write them (00 for the schema's first message).",
@@ -77,6 +75,17 @@ def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *,
         return read(payload[start:])
 
     return decode
+
+
+def _is_message(read: Callable[[bytes], Value], body: bytes) -> bool:
+    """Whether the runtime parses the bytes, even if the columns then do not fit them."""
+    from google.protobuf.message import DecodeError as ParseError
+
+    try:
+        read(body)
+    except SrfixError as error:
+        return not isinstance(error.__cause__, ParseError)
+    return True
 
 
 def reader(message: Descriptor, read: Callable[[Any], Value], budget: Budget | None = None) -> Callable[[bytes], Value]:
