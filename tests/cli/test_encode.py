@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
-from tests.cli.kept_demo import Parts, srfix
+from tests.cli.kept_demo import SRFIX, Parts, environment, srfix
 
 
 def said(done: subprocess.CompletedProcess[str], code: int = 0) -> list[str]:
@@ -64,6 +64,49 @@ class TestThereAndBack:
         (row,) = said(srfix("decode", *half, "--payload", '"-7"|"Ada | A"'))
         assert json.loads(row) == {"ID": -7, "NAME": "Ada | A"}
 
+    @pytest.mark.parametrize("more", [(), ("--delimiter", "TAB")])
+    def test_whatever_encode_prints_decode_reads(self, more: tuple[str, ...]) -> None:
+        texts = {
+            "a\tb": "hex:610962",
+            "\0": "hex:220022",
+            "\x1b\n": "hex:221b0a22",
+            "\u202e": "hex:22e280ae22",
+            "hex:00": "text:hex:00",
+            "hex:0": "text:hex:0",
+            "text:": "text:text:",
+            "null": "text:null",
+            "-": '"-"',
+            "a:b": "a:b",
+        }
+        half = ("--format", "delimited", "--columns", "A STRING", *more)
+        printed = said(srfix("encode", *half, stdin="".join(json.dumps({"A": text}) + "\n" for text in texts)))
+        assert printed[1:] == [*texts.values()][1:]
+        back = said(srfix("decode", *half, "--payload", "-", stdin="\n".join(printed)))
+        assert [json.loads(line)["A"] for line in back] == [*texts]
+
+    @pytest.mark.parametrize(
+        ("options", "row", "printed"),
+        [
+            (("json", "--role", "key", "--window", "0"), "7", "hex:37" + 16 * "0"),
+            (("json", "--frame", "7"), '{"A": 7}', "hex:0000000007" + b'{"A":7}'.hex()),
+            (("kafka", "--as", "text"), '"abcd"', "text:abcd"),
+            (("kafka", "--as", "text"), '"\\u0000"', "hex:00"),
+            (("kafka", "--as", "hex"), '"abcd"', "61626364"),
+        ],
+    )
+    def test_text_that_is_not_read_back_has_a_prefix(self, options: tuple[str, ...], row: str, printed: str) -> None:
+        column = "A STRING" if options[0] == "kafka" else "A INT"
+        assert said(srfix("encode", "--format", *options, "--columns", column, row)) == [printed]
+
+    @pytest.mark.parametrize("nulls", ["optional", "wrapper"])
+    def test_nulls_come_back_without_a_registry(self, nulls: str) -> None:
+        half = ("--format", "protobuf_nosr", "--columns", "A INT, B STRING", "--nullable-representation", nulls)
+        row = {"A": 0, "B": None}
+        assert (
+            json.loads(*said(srfix("decode", *half, "--payload", *said(srfix("encode", *half, json.dumps(row))))))
+            == row
+        )
+
     def test_nothing_is_looked_at_in_the_format_none(self) -> None:
         half = ("--format", "none", "--role", "key")
         assert said(srfix("encode", *half, '{"ID": 7}')) == said(srfix("decode", *half, "--payload", "00")) == ["null"]
@@ -99,6 +142,25 @@ class TestThereAndBack:
         (schema,) = said(srfix("schema", *columns))
         back = srfix("decode", *columns, "--schema", schema, "--payload", "-", stdin="02020f\nnull\n")
         assert [json.loads(line) for line in said(back)] == [{"D": {"$decimal": "1.5"}}, None]
+
+
+class TestPayloadsFromStdin:
+    NO_SR = ("decode", "--format", "protobuf_nosr", "--columns", "A INT", "--payload", "-")
+
+    def test_an_empty_line_is_a_payload_and_a_bad_line_has_its_number(self) -> None:
+        assert said(srfix("encode", *self.NO_SR[1:-2], '{"A": 0}')) == [""]
+        done = srfix(*self.NO_SR, stdin="\nzz\n0801\n08\n")
+        assert said(done, 1) == ['{"A": 0}', '{"A": 1}']
+        line_2, line_4, total = done.stderr.splitlines()
+        assert line_2.startswith("Line 2: The payload 'zz' is not hexadecimal (")
+        assert line_4.startswith("Line 4: DecodeError: A value: The 1 bytes of the body are not a message")
+        assert total == "4 payloads read, 2 of them not decoded."
+
+    def test_bytes_that_are_no_text_are_a_bad_line(self) -> None:
+        env = environment({"PYTHONIOENCODING": "utf-8:strict"})
+        done = subprocess.run([SRFIX, *self.NO_SR], input=b"0801\n\xff\n", env=env, capture_output=True, timeout=60)
+        assert (done.returncode, done.stdout) == (1, b'{"A": 1}\n')
+        assert b"Line 2: The payload" in done.stderr
 
 
 class TestUnderASchema:
@@ -199,6 +261,11 @@ class TestWhatMakesNoSense:
             (("decode", "--payload", "7|a", "--format", "delimited"), "needs its columns"),
             (("decode", "--payload", "7", "--format", "json", "--delimiter", ";"), "DELIMITED has a delimiter"),
             (("encode", "--format", "json", "--delimiter", ";", "{}"), "DELIMITED has a delimiter"),
+            (("encode", "--format", "json", "--nullable-representation", "optional", "{}"), "is only for Protobuf"),
+            (
+                ("decode", "--payload", "7", "--format", "json", "--nullable-representation", "optional"),
+                "is only for Protobuf",
+            ),
             (("decode", "--payload", "00", "--role", "both", "--format", "json"), "is a key or a value"),
             (("decode", "--payload", "00"), "No schema registry was named"),
             (("schema", "A INT", "--format", "kafka"), "has no schemas"),
@@ -258,6 +325,18 @@ class TestAGivenProtobufSchema:
         avro = srfix(*command, "--schema", f"@{tmp_path}/a.proto")
         assert avro.returncode == 2
         assert "Give --format protobuf" in avro.stderr
+
+    def test_an_error_names_no_topic_and_no_id_that_do_not_exist(self) -> None:
+        done = srfix("decode", "--format", "protobuf", "--schema", self.TEXT, "--payload", "")
+        assert said(done, 1) == []
+        assert done.stderr.startswith(
+            "TruncatedBodyError: The payload has 0 bytes and ends within its message indexes."
+        )
+
+    def test_a_file_may_begin_with_a_byte_order_mark(self, tmp_path: Path) -> None:
+        (tmp_path / "a.proto").write_text(self.TEXT, encoding="utf-8-sig")
+        schema = ("--format", "protobuf", "--schema", f"@{tmp_path}/a.proto")
+        assert said(srfix("encode", *schema, '{"ID": 7}')) == ["000807"]
 
     def test_imported_files_are_found_beside_the_file_or_above_it(self, tmp_path: Path) -> None:
         (tmp_path / "shop").mkdir()

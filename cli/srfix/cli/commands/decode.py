@@ -30,6 +30,7 @@ from srfix.serde.windowed import WindowKind
 if TYPE_CHECKING:
     from srfix.recovery.facts.decoding import DecodedRecord
     from srfix.serde.resolve.policies import Resolver
+    from srfix.serde.specs import NullableRepresentation
 
 
 @command()
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="TEXT|-",
     help=(
-        "Decode these bytes instead of records: hex:…, base64:…, text:…, or without a prefix (text for json, "
-        "otherwise hexadecimal). - reads standard input, one payload on each line. Repeatable."
+        "Decode these bytes instead of records: hex:…, base64:…, text:…, or without a prefix (text for json and delimited, "
+        "otherwise hexadecimal). - reads standard input, one payload on each line. An empty line has no bytes. Repeatable."
     ),
 )
 @click.option("--partition", type=click.IntRange(min=0), help="Read only this partition.")
@@ -84,6 +85,7 @@ if TYPE_CHECKING:
 @halves.case_rule_option
 @halves.times_option
 @halves.delimiter_option
+@halves.nullable_option
 @click.option(
     "--schema",
     "given",
@@ -120,6 +122,7 @@ def decode(
     case_rule: CaseRule,
     times: Times,
     delimiter: str | None,
+    nullable_representation: NullableRepresentation | None,
     given: str | None,
     framed: bool,
     window: WindowKind | None,
@@ -157,6 +160,7 @@ def decode(
         case_rule=case_rule,
         times=times,
         delimiter=delimiter,
+        nullable_representation=nullable_representation,
         window=window,
         schema=None if given is None else halves.schema_text(given, format_ or Format.AVRO),
         references=() if given is None else halves.imported_texts(given),
@@ -173,7 +177,7 @@ def decode(
         if payloads:
             (half,) = reading.roles
             read_payload = reading.deserializer(resolver, half)
-            ctx = SerdeContext(topic or "(none)", half)
+            ctx = SerdeContext(topic or "", half)
             read, failed = _write_payloads(
                 payload_bytes(payloads, reading.format), lambda payload: read_payload(payload, ctx)
             )
@@ -197,18 +201,24 @@ def decode(
     return ExitCode.FINDINGS if failed else ExitCode.OK
 
 
-def _write_payloads(payloads: Iterable[bytes | None], read: Callable[[bytes | None], Value]) -> tuple[int, int]:
+def _write_payloads(
+    payloads: Iterable[tuple[str, bytes | UsageError | None]], read: Callable[[bytes | None], Value]
+) -> tuple[int, int]:
     """Writes a row for each payload, or a line on stderr. Returns the number of payloads, and of those that failed."""
     count = failed = 0
-    for payload in payloads:
+    for place, payload in payloads:
         count += 1
+        if isinstance(payload, UsageError):
+            failed += 1
+            say_aside(f"{place}{payload.message}")
+            continue
         try:
             line = json.dumps(to_json(read(payload)), ensure_ascii=False, allow_nan=False)
         except SrfixError as error:
             if reason_of(error) is None:
                 raise
             failed += 1
-            say_aside(f"{type(error).__name__}: {error.message}")
+            say_aside(f"{place}{type(error).__name__}: {error.message}")
         else:
             show_json(line)
     return count, failed

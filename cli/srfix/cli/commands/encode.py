@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import sys
 from dataclasses import replace
 from typing import Final
 
@@ -22,6 +21,7 @@ from srfix.serde.errors import DecodeError, EncodeError, UsageError
 from srfix.serde.formats.table import Format, check_schema_type, module_of, schema_module_of, usable_delimiter
 from srfix.serde.interface import Value
 from srfix.serde.json_values import from_json
+from srfix.serde.printable import is_printable
 from srfix.serde.schemas.models import Json, Schema
 from srfix.serde.wire import MAX_SCHEMA_ID, MIN_SCHEMA_ID, prefix_id_bytes
 
@@ -59,7 +59,13 @@ _SCHEMA_ID: Final = click.IntRange(MIN_SCHEMA_ID, MAX_SCHEMA_ID)
     "--window-end", type=click.IntRange(min=0), metavar="MS", help="For a session window: its end, inclusive."
 )
 @click.option(
-    "--as", "text_of", type=Choice(_TEXTS), help="How bytes are shown. Default: text for json, otherwise hex."
+    "--as",
+    "text_of",
+    type=Choice(_TEXTS),
+    help=(
+        "How bytes are shown. Default: text for json and delimited, otherwise hex. A text that `srfix decode` would not "
+        "read back has the prefix text: or hex:."
+    ),
 )
 @connection_options
 def encode(
@@ -85,8 +91,9 @@ def encode(
     prints them: {"$decimal": "12.30"}, {"$timestamp": …}. If a row does not fit, or is not JSON, srfix names its number on
     stderr, and the exit code is 1. srfix registers nothing. --frame or --schema-id says which id is before the body.
     """
+    from srfix.cli.options.typed_bytes import stdin_lines
     from srfix.serde.schemas.references import reference_texts
-    from srfix.serde.specs import WriteSpec
+    from srfix.serde.specs import WriteSpec, given_representation
     from srfix.serde.windowed import Window, WindowKind, join
 
     if given is not None and schema_id is not None:
@@ -107,7 +114,9 @@ def encode(
         wrap=half.wrapped,
         case_rule=case_rule,
         times=times,
-        nullable_representation=choice.nullable_representation,
+        nullable_representation=given_representation(
+            choice.nullable_representation, is_protobuf=half.format in (Format.PROTOBUF, Format.PROTOBUF_NOSR)
+        ),
         delimiter=usable_delimiter(delimiter, half.format),
     )
     if half.format.schema_type is None:
@@ -124,7 +133,7 @@ def encode(
         write = module_of(half.format).encoder(choice.text(half, half.columns), spec)
     prefix = b"" if frame is None and schema_id is None else prefix_id_bytes(frame or schema_id or 0)
     failed = False
-    for number, row in enumerate(rows or (line.rstrip("\n") for line in sys.stdin), 1):
+    for number, row in enumerate(rows or stdin_lines(), 1):
         if not rows and not row.strip():
             continue
         try:
@@ -137,8 +146,10 @@ def encode(
         if payload is not None and window is not None:
             kind = WindowKind.TIME if window_end is None else WindowKind.SESSION
             payload = join(payload, Window(start_ms=window, end_ms=window_end), kind)
-        text = _shown(payload, text_of or ("text" if half.format.is_text and window is None else "hex"))
-        (show_json if half.format is Format.JSON else show)(text)
+        # `show_json` escapes what is not printable in a document. Other bytes must be printable.
+        is_document = half.format is Format.JSON and window is None and not prefix
+        text = _shown(payload, text_of or ("text" if half.format.is_text else "hex"), half.format, is_document)
+        (show_json if is_document else show)(text)
     return ExitCode.FINDINGS if failed else ExitCode.OK
 
 
@@ -180,11 +191,14 @@ def _is_null(value: Value, half: halves.RecordHalf) -> bool:
     )
 
 
-def _shown(payload: bytes | None, text_of: str) -> str:
+def _shown(payload: bytes | None, text_of: str, format_: Format, is_document: bool) -> str:
+    from srfix.cli.options.typed_bytes import readable_text
+
     if payload is None:
         return "null"
     if text_of == "base64":
         return base64.b64encode(payload).decode("ascii")
     if text_of == "text":
-        return payload.decode("utf-8", "backslashreplace")
+        text = readable_text(payload, format_)
+        return text if is_document or is_printable(text) else f"hex:{payload.hex()}"
     return payload.hex()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -16,7 +17,7 @@ from srfix.serde.interface import Context, Value
 from srfix.serde.schemas.models import Schema
 from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, SubjectStrategy, split_context, split_subject, subject_for
 from srfix.serde.windowed import WindowKind
-from srfix.serde.wire import SchemaId, prefix_id_bytes
+from srfix.serde.wire import SchemaId
 
 if TYPE_CHECKING:
     from srfix.recovery.facts.decoding import Deserializer
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from srfix.serde.registry.client import RegistryClient
     from srfix.serde.resolve.policies import Resolver
     from srfix.serde.resolve.resolved import ResolvedSchema, SecondAnswered
+    from srfix.serde.specs import NullableRepresentation, ReadSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +41,7 @@ class DecodeOptions:
     case_rule: CaseRule = CaseRule.UNIQUE
     times: Times = "datetimes"
     delimiter: str | None = None
+    nullable_representation: NullableRepresentation | None = None
     window: WindowKind | None = None
     schema: str | None = None
     """The writer schema, if srfix must not ask a registry."""
@@ -54,9 +57,11 @@ class DecodeOptions:
 
     def check(self, *, of_records: bool) -> None:
         from srfix.serde.columns.half import key_columns
+        from srfix.serde.specs import given_representation
 
         if self.columns is not None and not key_columns(self.columns) and len(self.roles) > 1 and self.wrap is False:
             raise UsageError("--unwrapped with both roles needs columns that mark the KEY.")
+        given_representation(self.nullable_representation, is_protobuf=self.format is Format.PROTOBUF_NOSR)
         if self.window is not None and Role.KEY not in self.roles:
             raise UsageError("--window is for keys: give --role key.")
         if self.is_framed and self.schema is None:
@@ -93,8 +98,6 @@ class DecodeOptions:
         columns = self.columns
         if columns is not None and not key_columns(columns) and role is Role.KEY and len(self.roles) > 1:
             columns = None  # unmarked columns belong to the value
-        if self.schema is not None:
-            return self._under(self.schema, columns)
         if self.format is not None and self.format.needs_columns and columns is None:
             raise UsageError(f'The format {self.format.value} needs its columns, for example --columns "ID BIGINT".')
         spec = ReadSpec(
@@ -103,28 +106,22 @@ class DecodeOptions:
             wrap=self.wrap,
             times=self.times,
             delimiter=usable_delimiter(self.delimiter, self.format),
+            nullable_representation=self.nullable_representation,
         )
-        return deserializer_of(self.format, spec, resolver)
+        if self.schema is None:
+            return deserializer_of(self.format, spec, resolver)
+        return self._under(self.schema, spec, role)
 
-    def _under(self, text: str, columns: Columns | None) -> Deserializer:
-        from srfix.serde.deserializer import SchemaDeserializer
+    def _under(self, text: str, spec: ReadSpec, role: Role) -> Deserializer:
+        from srfix.serde.deserializer import deserializer_of
+        from srfix.serde.serdes.plans import decode_plan
 
-        schema_type = (self.format or Format.AVRO).schema_type
-        assert schema_type is not None
-        read = SchemaDeserializer(
-            _Given(Schema(text=text, schema_type=schema_type), self.references),
-            columns=columns,
-            case_rule=self.case_rule,
-            wrap=self.wrap,
-            times=self.times,
-        )
+        format_ = self.format or Format.AVRO
         if self.is_framed:
-            return read
-
-        def framed(payload: bytes | None, ctx: Context) -> Value:
-            return read(None if payload is None else prefix_id_bytes(_ANY) + payload, ctx)
-
-        return framed
+            given = Schema(text=text, schema_type=str(format_.schema_type))
+            return deserializer_of(format_, spec, _Given(given, self.references))
+        plan = cache(lambda: decode_plan(format_, text, spec.half(role, format_.wraps), self.references))
+        return lambda payload, ctx: None if payload is None else plan()(payload, 0)
 
 
 _ANY = SchemaId(1)

@@ -74,7 +74,7 @@ def schema_text(argument: str, format_: Format) -> str:
             raise UsageError(f"The schema {argument} is the name of a file. Write @ before it: --schema @{argument}.")
         return argument
     try:
-        text = read_file(argument[1:], most_bytes=bounds.MOST_EVIDENCE_BYTES).decode("utf-8")
+        text = read_file(argument[1:], most_bytes=bounds.MOST_EVIDENCE_BYTES).decode("utf-8-sig")
         if not argument.endswith(".proto"):
             # The user may have named another file by mistake, so nothing of its content is shown.
             json.loads(text)
@@ -130,6 +130,14 @@ times_option = click.option(
 
 delimiter_option = click.option(
     "--delimiter", metavar="CHARACTER", help="For delimited: a character, SPACE or TAB. Default: a comma."
+)
+
+
+nullable_option = click.option(
+    "--nullable-representation",
+    type=Choice(["optional", "wrapper"]),
+    help="Protobuf under the columns' own schema: how a null differs from 0 and from an empty text, as in the WITH clause of "
+    "ksqlDB.",
 )
 
 
@@ -225,11 +233,7 @@ schema_options = handing_over(
         **choice_of(WrittenBy, WrittenBy.SERIALIZER),
         help="Who registered the schema: CREATE, or the serializer of a running query.",
     ),
-    click.option(
-        "--nullable-representation",
-        type=Choice(["optional", "wrapper"]),
-        help="Protobuf: how a null differs from 0 and from an empty text, as in the WITH clause of ksqlDB.",
-    ),
+    nullable_option,
 )
 
 

@@ -18,6 +18,7 @@ import re
 import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Final
 
 from srfix.recovery.ids_in_words import enumerated
@@ -33,7 +34,7 @@ _PREFIXES: Final[Mapping[str, tuple[str, Callable[[str], bytes]]]] = {
     "int": ("a whole number of 32 bits", lambda text: struct.pack(">i", int(text))),
     "long": ("a whole number of 64 bits", lambda text: struct.pack(">q", int(text))),
     "double": ("a number", lambda text: struct.pack(">d", float(text))),
-    "text": ("text in UTF-8", str.encode),
+    "text": ("text in UTF-8", lambda text: text.encode("utf-8", "surrogateescape")),
 }
 """What stands after each prefix, and what reads it."""
 _OF_PAYLOADS: Final = ("hex", "base64", "text")
@@ -67,13 +68,34 @@ def taken_as_text(*typed: str | None) -> list[str]:
     return lines
 
 
-def payload_bytes(texts: Iterable[str], format_: Format | None) -> Iterator[bytes | None]:
-    """The bytes of each typed payload; `-` reads stdin, one payload on each line."""
+def payload_bytes(texts: Iterable[str], format_: Format | None) -> Iterator[tuple[str, bytes | UsageError | None]]:
+    """The place and the bytes of each typed payload; `-` reads stdin, one payload on each line. For a line that is no
+    payload, its error takes the place of the bytes."""
     for text in texts:
-        if text == "-":
-            yield from (_bytes(line.rstrip("\r\n"), format_) for line in sys.stdin if line.strip())
-        else:
-            yield _bytes(text, format_)
+        if text != "-":
+            yield "", _bytes(text, format_)
+            continue
+        for number, line in enumerate(stdin_lines(), 1):
+            try:
+                payload: bytes | UsageError | None = _bytes(line, format_)
+            except UsageError as error:
+                payload = error
+            yield f"Line {number}: ", payload
+
+
+def stdin_lines() -> Iterator[str]:
+    """The lines of stdin without their ends. Bytes that are not UTF-8 become surrogates, as in arguments."""
+    return (line.rstrip(b"\r\n").decode("utf-8", "surrogateescape") for line in sys.stdin.buffer)
+
+
+def readable_text(payload: bytes, format_: Format) -> str:
+    """The text that `payload_bytes` reads as these bytes. It has a prefix only if it needs one."""
+    text = payload.decode("utf-8", "replace")
+    for form in (text, f"text:{text}"):
+        with suppress(UsageError):
+            if _bytes(form, format_) == payload:
+                return form
+    return f"hex:{payload.hex()}"
 
 
 def _advice(text: str, kind: str) -> str:

@@ -30,7 +30,8 @@ def words_of_reading(words: str, ctx: Context | None, identity: int | UUID | Non
     carries = "" if identity is None else f", {words_for(identity)}"
     if ctx is None:
         return f"A payload{carries}: {words}"
-    return f"A {role_of(ctx.field).value} of topic {ctx.topic!r}{carries}: {words}"
+    of_topic = f" of topic {ctx.topic!r}" if ctx.topic else ""
+    return f"A {role_of(ctx.field).value}{of_topic}{carries}: {words}"
 
 
 def written_to(error: _Error, ctx: Context | None) -> _Error:
