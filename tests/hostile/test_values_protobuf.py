@@ -144,10 +144,10 @@ REFUSED: dict[str, tuple[str | None, str | None, str | None]] = {
     "the end of a group alone": ("Wire format was corrupt", "Wire format was corrupt", "Wire format was corrupt"),
     "groups of a group, 100,000 deep": ("Wire format was corrupt", "Wire format was corrupt", "Wire format was corrupt"),
     "messages 20,000 deep": ("MaxDepth", "MaxDepth", "MaxDepth"),
-    "450,000 empty messages, wide": ("take more memory than", "take more memory than", "take more memory than"),
-    "450,000 empty messages of texts": ("take more memory than", "take more memory than", "take more memory than"),
-    "450,000 entries of wide messages": ("take more memory than", "take more memory than", "take more memory than"),
-    "30,000 wide entries of many keys": ("take more memory than", "take more memory than", "take more memory than"),
+    "450,000 empty messages, wide": ("need more memory than", "need more memory than", "need more memory than"),
+    "450,000 empty messages of texts": ("need more memory than", "need more memory than", "need more memory than"),
+    "450,000 entries of wide messages": ("need more memory than", "need more memory than", "need more memory than"),
+    "30,000 wide entries of many keys": ("need more memory than", "need more memory than", "need more memory than"),
     "900,000 names of 50,000 characters": ("The rows of the body have more than", "The rows of the body have more than", "The rows of the body have more than"),
     "900,000 packed that end within": ("Wire format was corrupt", "Wire format was corrupt", "Wire format was corrupt"),
     "text that is no UTF-8": ("String field had bad UTF-8", "String field had bad UTF-8", "String field had bad UTF-8"),
@@ -544,7 +544,7 @@ WITHOUT: dict[str, tuple[str, bytes, bytes]] = {
 
 WITHOUT_REFUSED: dict[str, str] = {
     "empty objects, a STRUCT of STRUCTs": "The rows of the body have more than",
-    "450,000 empty STRUCTs of 1,000 columns": "take more memory than",
+    "450,000 empty STRUCTs of 1,000 columns": "need more memory than",
     "450,000 entries of STRUCTs": "The rows of the body have more than",
     "a decimal of 300,000 bytes": "does not fit the column type DECIMAL(38, 2)",
     "no UTF-8": "String field had bad UTF-8",
