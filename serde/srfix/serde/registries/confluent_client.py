@@ -6,6 +6,10 @@ subject)` sends nothing (2.16, `_SchemaCache.get_id_by_schema`). So this adapter
 before each registration and look-up, and after each read of a schema under a subject. The serdes have their own caches,
 so this happens only once per id or subject.
 
+Its cache also does not know formats: confluent_kafka's Protobuf serdes ask for descriptors (`serialized`), srfix for
+texts, and each would get the other's. So the adapter also empties the caches after it used a Protobuf schema, and asks
+again for a descriptor. Only with `cache.latest.ttl.sec`, a latest version stays, because srfix asks for every record.
+
 Nothing here imports confluent_kafka, except to make the `Schema` objects that its client wants.
 """
 
@@ -14,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from typing import Any, Final, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
@@ -42,6 +47,9 @@ class ConfluentSchema(Protocol):
     def rule_set(self) -> object: ...
 
 
+_PROTOBUF: Final = "PROTOBUF"
+_PROTO_MARKS: Final = frozenset("{;")
+"""Characters of which .proto text has at least one, and the base64 of a descriptor none."""
 AnySchema: TypeAlias = "str | Schema | ConfluentSchema | None"
 
 
@@ -137,14 +145,14 @@ class ConfluentRegistry:
     def schema_by_id(self, schema_id: int, *, subject: str | None = None) -> RegisteredSchema:
         with self._asking(f"schemas/ids/{schema_id}"):
             context = context_alone(subject)
-            answer = self._client.get_schema(schema_id, context)
+            schema = self._text(partial(self._client.get_schema, schema_id, context))
             if context is not None:
                 self._client.clear_caches()
-            return RegisteredSchema(schema_id=SchemaId(schema_id), schema=schema_from(answer))
+            return RegisteredSchema(schema_id=SchemaId(schema_id), schema=schema_from(schema))
 
     def schema_by_guid(self, guid: str) -> Schema:
         with self._asking(f"schemas/guids/{guid}"):
-            return schema_from(self._client.get_schema_by_guid(guid))
+            return schema_from(self._text(partial(self._client.get_schema_by_guid, guid)))
 
     def register_version(
         self, subject: str, schema: Schema, *, metadata: object = None, normalize: bool = False
@@ -157,6 +165,7 @@ class ConfluentRegistry:
                 answer = self._client.register_schema_full_response(subject, theirs, normalize_schemas=normalize)
             finally:
                 note_write()
+            self._keep_out(schema.schema_type)
             return Registration(schema_id=answer.schema_id, version=answer.version, guid=answer.guid)
 
     def register(self, subject: str, schema: Schema) -> SchemaId:
@@ -173,20 +182,23 @@ class ConfluentRegistry:
             theirs = confluent_schema(schema)
             self._client.clear_caches()
             answer = self._client.lookup_schema(subject, theirs, normalize_schemas=normalize, deleted=deleted)
+            self._keep_out(schema.schema_type)
             return self._version(subject, answer, schema)
 
     def version(self, subject: str, version: int | Literal["latest"], *, deleted: bool = False) -> SchemaVersion:
         with self._asking(f"subjects/{subject}/versions/{version}"):
             if version == "latest":
-                return self._version(subject, self._client.get_latest_version(subject))
-            return self._version(subject, self._client.get_version(subject, version, deleted))
+                return self._version(
+                    subject, self._text(partial(self._client.get_latest_version, subject), latest=True)
+                )
+            return self._version(subject, self._text(partial(self._client.get_version, subject, version, deleted)))
 
     def latest_with_metadata(
         self, subject: str, properties: Mapping[str, str], *, deleted: bool = False
     ) -> SchemaVersion:
         with self._asking(f"subjects/{subject}/metadata"):
-            answer = self._client.get_latest_with_metadata(subject, dict(properties), deleted=deleted)
-            return self._version(subject, answer)
+            ask = partial(self._client.get_latest_with_metadata, subject, dict(properties), deleted=deleted)
+            return self._version(subject, self._text(ask, latest=True))
 
     def associated_subjects(self, topic: str, role: Role, *, namespace: str = "-") -> tuple[Subject, ...]:
         with self._asking(f"associations/resources/{namespace}/{topic}"):
@@ -205,6 +217,21 @@ class ConfluentRegistry:
 
     def __reduce__(self) -> tuple[object, ...]:
         return FromConfig.registry, (FromConfig.of(self._client),)
+
+    def _text(self, ask: Callable[[], Any], *, latest: bool = False) -> Any:
+        """A Schema or a version, in which a Protobuf schema is a text if the registry has it so."""
+        answer = ask()
+        schema: ConfluentSchema = getattr(answer, "schema", answer)
+        if schema.schema_type == _PROTOBUF and not _PROTO_MARKS & {*(schema.schema_str or "")}:
+            self._client.clear_caches()
+            answer = ask()
+        if not (latest and self.latest_may_change):
+            self._keep_out(schema.schema_type)
+        return answer
+
+    def _keep_out(self, schema_type: str | None) -> None:
+        if schema_type == _PROTOBUF:
+            self._client.clear_caches()
 
     def _version(self, subject: str, answer: Any, lookup_schema: Schema | None = None) -> SchemaVersion:
         """Converts an answer. The answer to a look-up need not repeat the schema."""
