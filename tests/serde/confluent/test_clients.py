@@ -6,7 +6,7 @@ import pickle
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import pytest
 from confluent_kafka.schema_registry import AsyncSchemaRegistryClient, SchemaRegistryClient
@@ -14,9 +14,11 @@ from confluent_kafka.serialization import MessageField
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import (
+    BadRow,
     DecodeError,
     EncodeError,
     MalformedHeaderError,
+    Reason,
     RegistryClient,
     ResolveError,
     Role,
@@ -24,8 +26,16 @@ from srfix.serde import (
     SrfixError,
     UsageError,
     WireError,
+    deserialize_many,
 )
-from srfix.serde.confluent import AvroDeserializer, AvroSerializer, JSONDeserializer, JSONSerializer
+from srfix.serde.arrow import to_arrow
+from srfix.serde.confluent import (
+    AvroDeserializer,
+    AvroSerializer,
+    JSONDeserializer,
+    JSONSerializer,
+    ProtobufDeserializer,
+)
 from srfix.serde.confluent.deserializer import ConfluentDeserializer
 from srfix.serde.confluent.serializer import ConfluentSerializer
 from srfix.serde.registries.given import AnyClient
@@ -81,6 +91,25 @@ class TestErrors:
         payload = AvroSerializer(client, RECORD)({"a": 1}, CTX)
         with pytest.raises(UsageError, match=r"^from_dict is called with a context"):
             AvroDeserializer(client, from_dict=lambda row, ctx: row)(payload)
+
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda client, **columns: AvroDeserializer(client, **columns),
+            lambda client, **columns: JSONDeserializer(None, None, client, **columns),
+            lambda client, **columns: ProtobufDeserializer(None, None, client, **columns),
+        ],
+        ids=["Avro", "JSON", "Protobuf"],
+    )
+    def test_garbage_that_looks_like_a_guid_is_a_bad_row_without_guids(self, make: Callable[..., Any]) -> None:
+        garbage = [b"\1" + b"x" * 20]
+        with FixtureRegistry() as server, RegistryClient(server.url) as client:
+            (bad,) = deserialize_many(garbage, "t", make(client), on_error="quarantine")
+            assert isinstance(bad, BadRow)
+            assert bad.reason is Reason.UNKNOWN_ID
+            assert "this registry does not know GUIDs" in str(bad.error)
+            batch = to_arrow(garbage, "t", make(client, columns="A INT, B INT"), on_error="quarantine")
+            assert batch["_srfix_reason"].to_pylist() == ["UNKNOWN_ID"]
 
     def test_a_registry_without_guids(self) -> None:
         with FixtureRegistry() as server, RegistryClient(server.url) as client:

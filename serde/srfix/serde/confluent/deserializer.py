@@ -31,7 +31,6 @@ from srfix.serde.engine import Decode
 from srfix.serde.errors import (
     DecodeError,
     MalformedHeaderError,
-    RegistryError,
     ResolveError,
     SrfixError,
     SubjectVersionError,
@@ -43,8 +42,13 @@ from srfix.serde.interface import Context, GuidSource, Row, Value
 from srfix.serde.registries.confluent_client import AnySchema, given_schema
 from srfix.serde.registries.given import AnyClient, Registry
 from srfix.serde.resolve.policies import Resolver
-from srfix.serde.resolve.resolved import words_for
-from srfix.serde.schemas.errors import RegistryAnswerError, SchemaNotFoundError, SubjectNotFoundError
+from srfix.serde.resolve.resolved import knows_no_guids, words_for
+from srfix.serde.schemas.errors import (
+    EndpointNotSupportedError,
+    RegistryAnswerError,
+    SchemaNotFoundError,
+    SubjectNotFoundError,
+)
 from srfix.serde.schemas.models import Schema, SchemaVersion
 from srfix.serde.serdes.framed_reader import FramedReader
 from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, read_from
@@ -355,4 +359,6 @@ def _schema(registry: Registry, identity: _Identity, subject: str | None) -> Sch
             "text can bring it back.",
             error_code=error.error_code,
         ) from error
-    raise RegistryError(f"{type(registry).__name__} cannot find schemas by GUID, but the payload carries {identity}.")
+    except EndpointNotSupportedError as error:
+        raise knows_no_guids("A payload", identity) from error
+    raise knows_no_guids("A payload", identity)

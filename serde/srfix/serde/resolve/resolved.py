@@ -46,6 +46,16 @@ def attributes_of(identity: int | UUID) -> dict[str, object]:
     return {"schema_id": None, "guid": identity} if isinstance(identity, UUID) else {"schema_id": identity}
 
 
+def knows_no_guids(what: str, guid: int | UUID, **more: object) -> ResolveError:
+    """The error of a payload that carries a GUID where the registry has only ids; garbage can look like one."""
+    return ResolveError(
+        f"{what} names its schema by the GUID {guid}, but this registry does not know GUIDs (Confluent's does since 8.0). "
+        "Read with the registry with which the record was written, or let the producer write schema ids (prefix framing).",
+        **more,
+        **attributes_of(guid),
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedSchema:
     """A writer schema, and how it was found."""
@@ -180,11 +190,8 @@ class Question:
         raise self._knows_no_guids()
 
     def _knows_no_guids(self) -> ResolveError:
-        return self._error(
-            f"A {self.role.value} of topic {self.topic!r} names its schema by the GUID {self.identity}, but this "
-            "registry does not know GUIDs (Confluent's does since 8.0). Read with the registry with which the "
-            "record was written, or let the producer write schema ids (prefix framing)."
-        )
+        what = f"A {self.role.value} of topic {self.topic!r}"
+        return knows_no_guids(what, self.identity, topic=self.topic, role=self.role)
 
     @property
     def _what(self) -> str:
