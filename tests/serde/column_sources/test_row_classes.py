@@ -87,6 +87,7 @@ class TestColumnsFromDataclass:
             (of(Annotated[int | None, INTEGER]), "A INTEGER"),
             (of(Annotated[int, "the number"] | None), "A BIGINT"),
             (of(list[Annotated[int, INTEGER]]), "A ARRAY<INTEGER>"),
+            (of(dict[Annotated[int, INTEGER], str]), "A MAP<INTEGER, STRING>"),
             (of(Union[None, Annotated[OrderId, BIGINT]]), "A BIGINT"),  # noqa: UP007 -- the older spelling is in use
         ],
     )
@@ -105,7 +106,7 @@ class TestColumnsFromDataclass:
             (of(int | str), r"^The field ->a is int \| str, which fits no column type\.$"),
             (of(None), r"^The field ->a is NoneType, which fits no column type\.$"),
             (of(Literal["x"]), r"^The field ->a is typing\.Literal\['x'\], which fits no column type\.$"),
-            (of(dict[int, str]), r"^The field ->a is a dict with keys of int; they must be str\.$"),
+            (of(dict[set[int], str]), r"^The field ->a->MAP_KEY is set\[int\], which fits no column type\.$"),
             (of(dict[str, list[set[int]]]), r"->a->MAP_VAL->ARRAY is set\[int\], which fits no column type"),
             (of(decimal.Decimal), r"^The field ->a is a decimal\.Decimal without precision and scale"),
             (of(Annotated[decimal.Decimal, STRING]), r"->a is a decimal\.Decimal without precision"),

@@ -5,7 +5,7 @@
 | `str`, `bool`, `int`, `float`, `bytes` | STRING, BOOLEAN, BIGINT (INTEGER if annotated), DOUBLE, BYTES |
 | `date`, `time`, `datetime` | DATE, TIME, TIMESTAMP |
 | `decimal.Decimal`, annotated with precision and scale | DECIMAL |
-| `list[X]`, `dict[str, X]`, a dataclass | ARRAY, MAP, STRUCT |
+| `list[X]`, `dict[str, X]`, a dataclass | ARRAY, MAP, STRUCT; other keys than `str` only for Protobuf |
 | `X | None` | the column of X: every column may be null |
 
 Annotations add what a hint alone cannot say: `Annotated[int, INTEGER]`, `Annotated[decimal.Decimal, Decimal(10, 2)]`,
@@ -157,9 +157,8 @@ class _Reader:
             case origin, (items,) if origin is list:
                 return Array(self._type(items, None, path=f"{path}->ARRAY", depth=depth + 1))
             case origin, (keys, values) if origin is dict:
-                if keys is not str:
-                    raise ColumnError(f"The field {path} is a dict with keys of {_hint_text(keys)}; they must be str.")
-                return Map(self._type(values, None, path=f"{path}->MAP_VAL", depth=depth + 1))
+                key_type = self._type(keys, None, path=f"{path}->MAP_KEY", depth=depth + 1)
+                return Map(self._type(values, None, path=f"{path}->MAP_VAL", depth=depth + 1), key_type)
             case _ if isinstance(hint, type) and dataclasses.is_dataclass(hint):
                 return Struct(self.columns(hint, path=path, depth=depth + 1))
             case _:
@@ -320,7 +319,8 @@ def _not_null(hint: object, type_: ColumnType, rule: _Rule, path: str, field: st
         case Array(items) if get_origin(hint) is list:
             make = _value(get_args(hint)[0], items, rule, f"{path}->ARRAY", field)
             return lambda values: [make(value) for value in values]
-        case Map(values, _) if get_origin(hint) is dict and get_args(hint)[0] is str:
+        case Map(values, keys) if get_origin(hint) is dict:
+            _value(get_args(hint)[0], keys, rule, f"{path}->MAP_KEY", field)  # this refuses a hint that does not fit
             make = _value(get_args(hint)[1], values, rule, f"{path}->MAP_VAL", field)
             return lambda entries: {key: make(value) for key, value in entries.items()}
         case Struct(columns) if isinstance(hint, type) and dataclasses.is_dataclass(hint):
