@@ -7,7 +7,8 @@ or written.
 | `"integers"` | INTEGER (int32) | BIGINT (int64) | BIGINT (int64) |
 
 The integers are in the unit that the writer's schema declares: days since 1970-01-01; milliseconds of the day or since
-1970; or microseconds (`timestamp-micros`, `time-micros`). All values of a column are then integers, even if a datetime
+1970; or microseconds (`timestamp-micros`, `time-micros`). In Protobuf, which has no such integer, they are
+milliseconds, as in ksqlDB. All values of a column are then integers, even if a datetime
 could hold them. A writer's type that cannot feed the column as a time cannot feed it as an integer either. A time
 beyond its day is read like any other time.
 """

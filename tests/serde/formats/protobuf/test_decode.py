@@ -529,7 +529,8 @@ class TestTimes:
         ("field", "column"), [("google.type.TimeOfDay", "TIME"), ("google.protobuf.Timestamp", "TIMESTAMP")]
     )
     def test_nanoseconds_are_refused_by_us(self, field: str, column: str) -> None:
-        with pytest.raises(OutOfRangeError):
+        advice = r"To read the whole value, leave out the columns; case_rule='ksqldb' cuts it to milliseconds"
+        with pytest.raises(OutOfRangeError, match=rf"finer than microseconds, but a .* has nothing finer\. {advice}"):
             _one(f"{field} a = 1;", column, {"a": {"nanos": 1}}, rule=CaseRule.UNIQUE)
 
     @pytest.mark.parametrize(
@@ -538,7 +539,7 @@ class TestTimes:
     def test_what_is_finer_than_milliseconds_is_no_number(self, field: str, column: str) -> None:
         assert _one(f"{field} a = 1;", column, {"a": {"nanos": 1_999_999}}) == 1
         with pytest.raises(
-            OutOfRangeError, match=r"finer than milliseconds, but a time that is read as a number or text"
+            OutOfRangeError, match=r"finer than milliseconds, but a time read as a number or text has nothing finer"
         ):
             _one(f"{field} a = 1;", column, {"a": {"nanos": 1_999_999}}, rule=CaseRule.UNIQUE)
 

@@ -35,6 +35,7 @@ _JULIAN_DAY_1: Final = -719_164
 _CYCLE: Final = 146_097
 """The days of 400 years in the Gregorian calendar."""
 _MILLI: Final = 1_000_000
+_MICRO: Final = 1_000
 _FIRST_SECOND, _LAST_SECOND = (instant // 1_000_000 for instant in MICROSECONDS)
 _DIGITS_PER_BYTE: Final = 2.41
 """log₁₀ 256, rounded up."""
@@ -104,13 +105,14 @@ def nanos_since(message: Any, where: str) -> int:
 
 
 def of_nanos(nanos: int, where: str, in_nanos: bool, is_exact: bool) -> int:
-    if in_nanos:
-        return nanos
-    millis, rest = divmod(nanos, _MILLI)
-    if rest and is_exact:
-        why = "finer than milliseconds, but a time that is read as a number or text has only milliseconds"
-        raise _no_time(f"{nanos} ns", where, why)
-    return millis
+    """Milliseconds, or nanoseconds for a TIME or TIMESTAMP column."""
+    if is_exact and nanos % (_MICRO if in_nanos else _MILLI):
+        a_time = (
+            "microseconds, but a TIME or TIMESTAMP" if in_nanos else "milliseconds, but a time read as a number or text"
+        )
+        advice = "To read the whole value, leave out the columns; case_rule='ksqldb' cuts it to milliseconds"
+        raise _no_time(f"{nanos} ns", where, f"finer than {a_time} has nothing finer. {advice}")
+    return nanos if in_nanos else nanos // _MILLI
 
 
 def _no_time(shown: str, where: str, why: str) -> OutOfRangeError:
