@@ -1,5 +1,5 @@
-"""Drop-in for confluent-kafka's schema registry serdes: `srfix.serde.confluent.avro` lists the differences and the
-reasons."""
+"""Drop-in for confluent-kafka's schema registry serdes. `srfix.serde.confluent.avro` lists the differences of all serdes,
+`.json_schema` and `.protobuf` list those of their formats."""
 
 from srfix.serde.confluent.asynchronous import (
     AsyncAvroDeserializer,

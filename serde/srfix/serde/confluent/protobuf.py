@@ -26,6 +26,9 @@ The differences from confluent-kafka 2.16, besides those of all serdes (`srfix.s
 | message indexes cut off, negative or too large | EOFError, SerializationError, or read | `DecodeError` |
 | a message that lacks a required field | its schema is registered anyway | nothing is registered |
 | a message of another class | ValueError | `EncodeError`, a ValueError too |
+
+As in confluent-kafka, a generated class is filled from every payload, by the fields' numbers, even if the message indexes name
+another message. Without a class, a payload becomes the message that it names.
 """
 
 from __future__ import annotations
