@@ -27,6 +27,7 @@ from hypothesis import strategies as st
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import (
     ById,
+    ColumnError,
     ColumnNotFedError,
     DecodeError,
     DualSubject,
@@ -47,6 +48,8 @@ from srfix.serde.batches.rows import reason_of
 from srfix.serde.confluent import (
     AsyncProtobufDeserializer,
     AsyncProtobufSerializer,
+    JSONDeserializer,
+    JSONSerializer,
     ProtobufDeserializer,
     ProtobufSerializer,
     framing,
@@ -482,6 +485,12 @@ class Part:
     kind: str | None = None
 
 
+@dataclass
+class Labels:
+    labels: dict[int, str] | None
+    names: dict[int, str] | None
+
+
 class TestColumns:
     def test_a_message_is_read_as_a_row_or_a_dataclass(self, client: Client) -> None:
         payload = ProtobufSerializer(None, client, schema_str=TEXT)({"id": 7, "kind": "SOME"}, CTX)
@@ -494,6 +503,15 @@ class TestColumns:
         assert read.row(payload, CTX) == {"ID": 7, "KIND": "SOME"}
         with pytest.raises(ColumnNotFedError):
             ProtobufDeserializer(None, None, client, columns="MORE INT", strict=True)(payload, CTX)
+
+    def test_a_map_with_keys_of_numbers_becomes_a_dataclass(self, client: Client) -> None:
+        text = 'syntax = "proto3"; message R { map<int32, string> labels = 1; map<int64, string> names = 2; }'
+        row = {"labels": {-1: "a"}, "names": {5: "b"}}
+        payload = ProtobufSerializer(None, client, schema_str=text)(row, CTX)
+        assert ProtobufDeserializer(None, None, client, into=Labels)(payload, CTX) == Labels(**row)
+        columns = "`labels` MAP<STRING, STRING>, `names` MAP<BIGINT, STRING>"
+        with pytest.raises(ColumnError, match=r"MAP_KEY is STRING, but the field Labels.labels is int"):
+            ProtobufDeserializer(None, None, client, columns=columns, into=Labels)
 
     @pytest.mark.parametrize("place", ["prefix", "header"])
     def test_wherever_the_schemas_guid_stands(self, client: Client, place: str) -> None:
@@ -509,6 +527,20 @@ class TestColumns:
             ProtobufDeserializer(schema_str=TEXT, columns=Part),
         ):
             assert pickle.loads(pickle.dumps(read))(payload, CTX) == read(payload, CTX) == Part(7, "NONE")
+
+    def test_times_are_read_as_integers(self, client: Client) -> None:
+        far = {"at": {"seconds": 1_577_836_800, "nanos": 5_000_000}}
+        payload = ProtobufSerializer(None, client, schema_str=TEXT)(far, CTX)
+        conf = {"times": "integers"}
+        reads = ProtobufDeserializer(None, conf, client, columns="`AT` TIMESTAMP")
+        assert reads(payload, CTX) == {"AT": 1_577_836_800_005}
+        with pytest.raises(UsageError, match=r"^times says how columns are read, but no columns were given\."):
+            ProtobufDeserializer(None, conf, client)
+        with pytest.raises(UsageError, match=r"^times says how columns are written, but no columns were given\."):
+            JSONSerializer("{}", client, conf=conf)
+        written = JSONSerializer(client, columns="`AT` TIMESTAMP", conf=conf)({"AT": 5}, peers.context(topic="json"))
+        read_json = JSONDeserializer(None, None, client, columns="`AT` TIMESTAMP", conf=conf)
+        assert read_json(written, peers.context(topic="json")) == {"AT": 5}
 
     def test_what_contradicts_them_is_refused(self, client: Client) -> None:
         make = cast("Any", ProtobufDeserializer)

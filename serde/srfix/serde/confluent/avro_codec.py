@@ -158,7 +158,7 @@ class AvroSchema:
         """Reads rows of columns. The aliases and defaults of a reader's schema count."""
         reader_schema = None if reader is None else ReaderSchema(text=reader.text, references=reader._references)
         reader_schema = usable_reader(reader_schema, spec.case_rule)
-        spec = replace(spec, reader_schema=reader_schema, times=self._times)
+        spec = replace(spec, reader_schema=reader_schema)
         return decode_plan(Format.AVRO, self.text, spec, self._references)
 
     def _decoder_of(self, times: Times) -> Decode:

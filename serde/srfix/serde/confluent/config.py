@@ -50,7 +50,6 @@ _SERIALIZERS: Final = frozenset(
     {SerdeClass.AVRO_SERIALIZER, SerdeClass.JSON_SERIALIZER, SerdeClass.PROTOBUF_SERIALIZER}
 )
 _AVRO_SERIALIZER: Final = frozenset({SerdeClass.AVRO_SERIALIZER})
-_AVRO: Final = frozenset({SerdeClass.AVRO_SERIALIZER, SerdeClass.AVRO_DESERIALIZER})
 _DESERIALIZERS: Final = frozenset(SerdeClass) - _SERIALIZERS
 _JSON: Final = frozenset({SerdeClass.JSON_SERIALIZER, SerdeClass.JSON_DESERIALIZER})
 _PROTOBUF_SERIALIZER: Final = frozenset({SerdeClass.PROTOBUF_SERIALIZER})
@@ -185,7 +184,9 @@ _KEYS: Final[Mapping[str, Setting[SerdeClass]]] = {
     "reference.subject.name.strategy": Setting(of=_PROTOBUF_SERIALIZER, check=_strategy, field="reference_strategy"),
     "skip.known.types": Setting(of=_PROTOBUF_SERIALIZER, check=flag, default=True, field="skip_known_types"),
     "use.deprecated.format": Setting(of=_PROTOBUF, check=_zigzag, default=False),
-    "times": Setting(of=_AVRO, check=lambda _, value: given_times(value), default="datetimes", field="times"),
+    "times": Setting(
+        of=_ALL - _PROTOBUF_SERIALIZER, check=lambda _, value: given_times(value), default="datetimes", field="times"
+    ),
     "validate": Setting(of=_JSON, check=flag, default=True, field="validate"),
     "validate.strict": Setting(of=_AVRO_SERIALIZER, check=flag, default=False, field="strict"),
     "validate.strict.allow.default": Setting(
@@ -227,7 +228,7 @@ def shape_of(columns: GivenColumns | None, into: type[Any] | None, **options: An
     """The columns that were passed to a constructor; None if there are none."""
     if columns is not None or into is not None:
         return Shape(columns, into, options)
-    _refuse_without_columns("fed", {**options, "strict": options["strict"] or None})
+    refuse_without_columns("fed", {**options, "strict": options["strict"] or None})
     return None
 
 
@@ -303,7 +304,7 @@ def written_columns(columns: GivenColumns | None, **options: Any) -> WrittenColu
     """The columns that were passed to a serializer; None if there are none."""
     if columns is not None:
         return WrittenColumns(columns, options)
-    _refuse_without_columns("written", {**options, "cut_times": options["cut_times"] or None})
+    refuse_without_columns("written", {**options, "cut_times": options["cut_times"] or None})
     return None
 
 
@@ -312,7 +313,7 @@ def _matching(case_rule: CaseRule | str | None) -> tuple[CaseRule, Any]:
     return rule, "keep" if rule is CaseRule.EXACT else "upper"
 
 
-def _refuse_without_columns(what: str, arguments: Mapping[str, object]) -> None:
+def refuse_without_columns(what: str, arguments: Mapping[str, object]) -> None:
     for name, value in arguments.items():
         if value is not None:
             raise UsageError(

@@ -4,6 +4,7 @@ for."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, cast, overload
 from uuid import UUID
 
@@ -15,7 +16,15 @@ from srfix.serde.casing import CaseRule
 from srfix.serde.columns.half import roles_of
 from srfix.serde.columns.times import with_times
 from srfix.serde.columns.types import Columns
-from srfix.serde.confluent.config import AnyPolicy, Conf, Shape, check_no_latest, policy_of, settings
+from srfix.serde.confluent.config import (
+    AnyPolicy,
+    Conf,
+    Shape,
+    check_no_latest,
+    policy_of,
+    refuse_without_columns,
+    settings,
+)
 from srfix.serde.confluent.framing import PROTOBUF, SchemaId, deserializer_of, header_role, without_indexes
 from srfix.serde.confluent.serde import (
     Codec,
@@ -107,6 +116,8 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
         self._framings = framings if isinstance(framings, frozenset) else frozenset[Framing]()
         if client is None and schema is None:
             raise UsageError("schema_registry_client is needed if there is no schema_str, to find schemas by id.")
+        if shape is None and self._schema_type != "AVRO" and serde_settings.times == "integers":
+            refuse_without_columns("read", {"times": serde_settings.times})
         if shape is not None:
             check_no_latest(serde_settings)
             if shape.into is not None and serde_settings.times == "integers":
@@ -297,7 +308,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
 
     def _columns_decode(self, writer: Codec, reader: Codec | None, role: Role) -> Decode:
         assert self._shape is not None
-        return writer.columns_decoder(reader, self._shape.half(role))
+        return writer.columns_decoder(reader, replace(self._shape.half(role), times=self._settings.times))
 
     def _latest_reader(
         self, registry: Registry, identity: _Identity, writer: Schema, subject: str, latest: SchemaVersion

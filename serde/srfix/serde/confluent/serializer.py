@@ -10,7 +10,7 @@ from uuid import UUID
 from confluent_kafka.serialization import Serializer
 
 from srfix.serde.arguments import check_callable, plain_row, usable_context
-from srfix.serde.confluent.config import Conf, WrittenColumns, settings
+from srfix.serde.confluent.config import Conf, WrittenColumns, refuse_without_columns, settings
 from srfix.serde.confluent.framing import SchemaId, add_header, required_guid, serializer_of
 from srfix.serde.confluent.serde import (
     ConfluentSerde,
@@ -80,6 +80,8 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
             serde_settings.schema_id or serde_settings.metadata is not None or serde_settings.latest
         )
         self._columns = columns
+        if columns is None and self._schema_type != "AVRO" and serde_settings.times == "integers":
+            refuse_without_columns("written", {"times": serde_settings.times})
         self._encoding: dict[Role, _Encoding] = {}
         if schema is not None:
             self._check_type(schema, self._kind.value)
