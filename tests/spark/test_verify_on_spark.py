@@ -114,14 +114,14 @@ class TestEveryRowOnSpark:
             "ones at partition 0 offset 1, partition 1 offset 0. The first one: "
         )
         assert PHANTOM in before.what.partition("The first one: ")[2]
-        read_by_dual = f"all 4 live rows of {topic} read under this subject first, then {source_subject}, on Spark"
+        read_by_dual = f"all 4 live rows of {topic} can be read under this subject first, then {source_subject}, on Spark"
         assert dual_before == Confirmed(subject=PHANTOM, what=read_by_dual)
 
         list(apply_plan(plan, incident.client, tmp_path / "journal", clock=clock))
         events = incident.verify(plan)
         assert all(isinstance(event, Confirmed) for event in events)
         assert [event.what for event in events[-2:]] == [
-            f"all 4 live rows of {topic} read under this subject alone, on Spark",
+            f"all 4 live rows of {topic} can be read under this subject alone, on Spark",
             read_by_dual,
         ]
 
@@ -155,7 +155,7 @@ class TestEveryRowOnSpark:
                 finding, windowed.census(), incident.client, window=WindowKind.TIME
             )
         )
-        assert [event.what.partition(" read ")[0] for event in events] == [f"all 2 live rows of {topic}"] * 2
+        assert [event.what.partition(" can be read ")[0] for event in events] == [f"all 2 live rows of {topic}"] * 2
 
     def test_what_the_census_did_not_read_is_left_out_and_a_deadline_is_said(self, incident: Incident) -> None:
         finding, whole = incident.of_values(), incident.census()
