@@ -26,7 +26,7 @@ else:
     _Base = object if kernel() is None else kernel().Reader
 
 
-class FramedReader(_Base, RowReader):
+class FramedReader(RowReader, _Base):
     """The part that depends neither on how a schema is found nor on how it is used."""
 
     IS_NATIVE: Final = not TYPE_CHECKING and _Base is not object
