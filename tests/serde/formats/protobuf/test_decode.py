@@ -563,6 +563,10 @@ class TestTimes:
             with pytest.raises(OutOfRangeError, match=r" at ->A is not an? "):
                 _one(f"{field} a = 1;", column, {"a": message}, rule=rule)
 
+    def test_nanoseconds_beyond_a_second_are_told(self) -> None:
+        with pytest.raises(OutOfRangeError, match=r"not an instant: nanoseconds must be from 0 to 999999999\.$"):
+            _one("google.protobuf.Timestamp a = 1;", "TIMESTAMP", {"a": {"seconds": 1, "nanos": -1}})
+
     def test_as_integers_they_are_days_and_milliseconds(self) -> None:
         text = _text("google.type.Date a = 1; google.type.TimeOfDay b = 2; google.protobuf.Timestamp c = 3;")
         body = _written(

@@ -307,7 +307,7 @@ class TestEncoderUnder:
     @pytest.mark.parametrize(
         ("field", "column"),
         [
-            ("int32", "BIGINT"), ("int64", "INT"), ("uint32", "INT"), ("float", "STRING"), ("string", "BYTES"), ("E", "INT"),
+            ("int32", "BIGINT"), ("int64", "INT"), ("uint32", "INT"), ("string", "BYTES"), ("E", "INT"),
             ("google.protobuf.Timestamp", "BIGINT"), ("google.type.Date", "INT"), ("int32", "DATE"),
             ("confluent.type.Decimal", "BYTES"), ("repeated int32", "INT"), ("int32", "ARRAY<INT>"),
             ("repeated int32", "ARRAY<BIGINT>"), ("N", "STRING"), ("N", "STRUCT<`x` BIGINT>"),
@@ -546,7 +546,7 @@ _LOSSY = f"""{P3}{IMPORTS} import "google/protobuf/struct.proto"; message A {{
   oneof z {{ int32 za = 1; string zb = 2; }}
   float f = 3; repeated float list = 4; map<string, float> map = 5; A self = 6; repeated A selves = 7;
   double d = 8; google.protobuf.Struct s = 9; google.protobuf.FloatValue held = 10;
-  google.protobuf.Value v = 11;
+  google.protobuf.Value v = 11; repeated string rs = 12;
 }}"""
 
 
@@ -559,7 +559,19 @@ _LOSSY = f"""{P3}{IMPORTS} import "google/protobuf/struct.proto"; message A {{
         ({"list": [1, 1e39]}, "->list[1] is"),
         ({"map": {"k": 1e39}}, "->map['k'] is"),
         ({"v": {"number_value": 1, "string_value": "x"}}, "->v has the fields"),
+        ({"s": {"fields": {"a": {"number_value": 1, "string_value": "x"}}}}, "->s->fields['a'] has the fields"),
         ({"held": {"value": 1e39}}, "->held->value is"),
+        ({"f": 1e-50}, "->f is 1e-50, which a float holds as 0"),
+        ({"list": [1.5, Number("-1e-50")]}, "->list[1] is"),
+        ({"d": 2**53 + 1}, "->d is 9007199254740993, which a double"),
+        ({"self": {"d": Number("0.12345678901234567890")}}, "->self->d is Decimal('0.12345678901234567890')"),
+        ({"self": {"d": Number("1e-400")}}, "->self->d is"),
+        ({"list": {1.5: "x"}}, "->list needs a list"),
+        ({"rs": "abc"}, "->rs needs a list, got str 'abc'"),
+        ({"rs": {"a": "b"}}, "->rs needs a list"),
+        ({"selves": ""}, "->selves needs a list"),
+        ({"map": ""}, "->map needs a dict"),
+        ({"selves": [{"selves": {}}]}, "->selves[0]->selves needs a list"),
         ({"self": {"selves": [{}, {"za": 1, "zb": "x"}]}}, "->self->selves[1] has the fields"),
     ],
 )
@@ -573,9 +585,9 @@ def test_what_the_runtime_would_drop_of_a_dict_is_refused(row: dict[str, object]
     "row",
     [
         {"za": None, "zb": "x"},
+        {"f": 0.1, "d": 10**22, "held": {"value": 0}, "rs": ("a",), "selves": [{"d": -(2**53), "f": -0.0, "rs": []}]},
+        {"d": Number("0.1"), "f": Number("0.1"), "list": [16777217, Number(0)], "self": {"d": Number("NaN")}},
         {"f": float("inf"), "d": 1e300, "list": [3.4028235e38], "self": None},
-        {"s": {"fields": {"number_value": 1, "string_value": "x"}}},
-        {"s": {"fields": 1}},
     ],
 )
 def test_what_it_keeps_of_a_dict_is_written(row: dict[str, object]) -> None:
@@ -605,6 +617,43 @@ def test_a_dict_that_does_not_fit_is_told_where(row: dict[object, object], path:
     with pytest.raises(EncodeError) as raised:
         protobuf.encoder(schema, WriteSpec())(row, b"")
     assert f"not fit its Protobuf schema at {path} (" in str(raised.value)
+
+
+_FREE = f"""{P3} import "google/protobuf/struct.proto"; message M {{ google.protobuf.Struct s = 1;
+  google.protobuf.Value v = 2; repeated google.protobuf.Struct r = 3; map<string, google.protobuf.Struct> m = 4;
+  google.protobuf.ListValue l = 5; double d = 6; float f = 7; }}"""
+
+
+class TestStructsOfGoogle:
+    def test_what_was_read_is_written_the_same(self) -> None:
+        made = message_class(_FREE)
+        message = made(
+            v={}, m={"k": {"fields": {"a": {"bool_value": True}}}}, r=[{"x": 1}, {}], s={"fields": [1, None]}
+        )
+        message.s.update({"deep": {"fields": {"b": "x"}}, "list": [{"a": 1}, [2]]})
+        message.v.struct_value.update({"fields": 1})
+        message.l.extend([{"fields": "x"}, 3])
+        body = message.SerializeToString()
+        row = protobuf.decoder(_FREE, ReadSpec())(b"\0" + body, 0)
+        assert made.FromString(protobuf.encoder(_FREE, WriteSpec())(row, b"")[1:]) == message
+
+    @pytest.mark.parametrize("row", [{"s": {"a": 1}}, {"r": [{"a": 1}]}, {"m": {"k": {"a": 1}}}])
+    def test_another_form_is_refused(self, row: dict[str, object]) -> None:
+        with pytest.raises(
+            EncodeError, match=r"at ->\w(->a)? \(a google\.protobuf\.Struct is written as \{'fields'.*'a'\)\.$"
+        ):
+            protobuf.encoder(_FREE, WriteSpec())(row, b"")
+
+
+@pytest.mark.parametrize(("row", "path"), [({"d": 10**400}, "d"), ({"f": -(10**400)}, "f"), ({"s": 5}, "s")])
+def test_whatever_the_runtime_raises_is_an_error_of_the_row(row: dict[str, object], path: str) -> None:
+    with pytest.raises(EncodeError, match=rf"^The row does not fit its Protobuf schema at ->{path} \("):
+        protobuf.encoder(_FREE, WriteSpec())(row, b"")
+
+
+def test_no_column_is_written_to_a_float() -> None:
+    with pytest.raises(SchemaError, match="No column is written to a float"):
+        _under(f"{P3} message M {{ float F = 1; }}", "F DOUBLE", {"F": 1.0})
 
 
 class TestNesting:
@@ -640,7 +689,7 @@ class TestNesting:
         schema = 'syntax = "proto3"; import "google/protobuf/struct.proto"; message A { google.protobuf.Struct s = 1; }'
         row: dict[str, object] = {}
         for _ in range(40):
-            row = {"x": row}
+            row = {"fields": {"x": {"struct_value": row}}}
         with pytest.raises(EncodeError, match="nests deeper than 100 messages"):
             protobuf.encoder(schema, WriteSpec())({"s": row}, b"")
 

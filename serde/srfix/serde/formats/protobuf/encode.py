@@ -29,7 +29,7 @@ from srfix.serde.formats.protobuf.decode import is_held
 from srfix.serde.formats.protobuf.descriptors import Compiled, class_of, message_of
 from srfix.serde.formats.protobuf.indexes import written_indexes
 from srfix.serde.formats.protobuf.logical import decimal_writer, time_writer
-from srfix.serde.formats.protobuf.plain import field_named, kept_check, with_typed_keys
+from srfix.serde.formats.protobuf.plain import field_named, kept_check, runtime_form
 from srfix.serde.formats.rows.checks import array_check, entries_check, map_check, record_of
 from srfix.serde.formats.rows.value_check import (
     Convert,
@@ -48,14 +48,15 @@ if TYPE_CHECKING:
 
 _SHALLOW: Final = LEVELS // 3 - 1
 """Nested dicts and lists that every reader takes: a dict for `google.protobuf.Struct` is three messages."""
+_REFUSALS: Final = (TypeError, ValueError, OverflowError, AttributeError)
+"""What the runtime raises for a value that does not fit."""
 _UNSIGNED: Final = {13: 32, 7: 32, 4: 63, 6: 63}
 """Field type → the most bits of a value: for uint32 and fixed32, and for uint64 and fixed64, which a Java long must hold."""
 
 
 def plain_encoder(message: Descriptor, indexes: tuple[int, ...] | None) -> Encode:
     """An encoder of dicts by field names, in the runtime's form. `indexes` stand before the body; None for none."""
-    encode, typed = _encoder(message, indexes, None), with_typed_keys(message)
-    return encode if typed is None else lambda row, prefix: encode(typed(row), prefix)
+    return _encoder(message, indexes, None)
 
 
 def column_encoder(schema: Compiled, message: Descriptor, spec: WriteSpec, *, framed: bool = True) -> Encode:
@@ -86,6 +87,7 @@ def _encoder(message: Descriptor, indexes: tuple[int, ...] | None, check: ValueC
     serialize, read = made.SerializeToString, made.FromString  # from the class, because a field can have such a name
     may_nest = check is None and _may_nest(message, _SHALLOW)
     check_kept = kept_check(message) if check is None else None  # the types of columns are checked already
+    to_runtime = runtime_form(message) if check is None else None
     before = b"" if indexes is None else written_indexes(indexes)
     convert: Convert = (lambda row: row) if check is None else check.fast
 
@@ -97,7 +99,8 @@ def _encoder(message: Descriptor, indexes: tuple[int, ...] | None, check: ValueC
             nested = may_nest and nests_deeper(fields, _SHALLOW)
             if nested:
                 _check_writable(fields)
-            body = serialize(made(**fields))
+            given = fields if to_runtime is None else cast("Mapping[Any, object]", to_runtime(fields, message))
+            body = serialize(made(**given))
             if check_kept is not None:
                 check_kept(fields, "")
             if nested:
@@ -105,7 +108,7 @@ def _encoder(message: Descriptor, indexes: tuple[int, ...] | None, check: ValueC
             return b"".join((prefix, before, body))
         except NotReadError as error:  # no reader takes what the runtime has written
             raise _explained(message, row, check, RecursionError()) from error
-        except (Misfit, TypeError, ValueError, RecursionError, NotWrittenError) as error:
+        except (Misfit, *_REFUSALS, RecursionError, NotWrittenError) as error:
             raise _explained(message, row, check, error) from error
 
     return encode
@@ -147,11 +150,12 @@ def _explained(message: Descriptor, row: object, check: ValueCheck | None, error
 
 def _misfit_path(message: Descriptor, row: Mapping[Any, object]) -> str:
     """The first field that the runtime refuses, which it does not always name; empty if it takes each alone."""
-    made = class_of(message)
+    made, to_runtime = class_of(message), runtime_form(message)
     for name, value in row.items():
         try:
-            made(**{name: value})
-        except (TypeError, ValueError):
+            given: Any = {name: value} if to_runtime is None else to_runtime({name: value}, message)
+            made(**given)
+        except _REFUSALS:
             field = field_named(message, name)
             part = None if field is None or field.is_repeated else field.message_type
             return f"->{name}" + (_misfit_path(part, value) if part is not None and isinstance(value, Mapping) else "")
@@ -172,7 +176,7 @@ class _Plan:
         if writer.connect is not wanted.type or name != wanted.name:
             raise SchemaError(
                 f"The schema has the type {writer.word} at {path or 'the root'}, but the column is {type_name(column)}. "
-                "Declare the column with the schema's type."
+                f"{_advice(writer.connect)}"
             )
         match column:
             case Struct(fields):
@@ -228,6 +232,12 @@ class _Plan:
             return record.check.within(lambda convert: partial(_one_of, convert))
         unions = tuple(name for name, type_ in types.items() if type_.is_union)
         return record.check.within(lambda convert: partial(_without, unions, convert)) if unions else record.check
+
+
+def _advice(connect: ConnectType) -> str:
+    if connect is ConnectType.FLOAT32:
+        return "No column is written to a float. Leave the column out, or make the field a double."
+    return "Declare the column with the schema's type."
 
 
 def _one_of(convert: Convert, value: object) -> object:

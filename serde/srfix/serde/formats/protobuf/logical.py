@@ -101,7 +101,9 @@ def nanos_since(message: Any, where: str) -> int:
     seconds, nanos = message.seconds, message.nanos
     if _FIRST_SECOND <= seconds <= _LAST_SECOND and 0 <= nanos < NANOS:
         return seconds * NANOS + nanos  # type: ignore[no-any-return]
-    raise _no_time(f"{seconds} s and {nanos} ns", where, "not an instant of the years 1 to 9999")
+    is_second = _FIRST_SECOND <= seconds <= _LAST_SECOND
+    why = "not an instant" + (": nanoseconds must be from 0 to 999999999" if is_second else " of the years 1 to 9999")
+    raise _no_time(f"{seconds} s and {nanos} ns", where, why)
 
 
 def of_nanos(nanos: int, where: str, in_nanos: bool, is_exact: bool) -> int:

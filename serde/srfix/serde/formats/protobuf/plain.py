@@ -1,8 +1,9 @@
 """Messages as dicts of their fields, without columns: the reader, and what the runtime would drop of a dict without an
-error (all but the last field of a oneof, and the size of a float)."""
+error (all but the last field of a oneof, digits of a number, and what a container of the wrong kind holds)."""
 
 from __future__ import annotations
 
+import decimal
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,7 +16,7 @@ from srfix.serde.formats.protobuf.connect import STRING
 from srfix.serde.formats.protobuf.decode import EMPTY_COST, enum_names, has_text, list_reader, map_reader, text_of
 from srfix.serde.formats.protobuf.descriptors import class_of, message_of, messages_in
 from srfix.serde.formats.protobuf.logical import Read
-from srfix.serde.formats.rows.value_check import Convert, Misfit
+from srfix.serde.formats.rows.value_check import Misfit
 from srfix.serde.interface import Row, Value
 
 if TYPE_CHECKING:
@@ -24,11 +25,15 @@ if TYPE_CHECKING:
 Check: TypeAlias = Callable[[Mapping[Any, object], str], None]
 _INFINITE: Final = 2.0**128 - 2.0**103
 """The smallest number that a float holds as infinity."""
+_ZERO: Final = 2.0**-150
+"""The largest number that a float holds as 0."""
+_DOUBLE: Final = 1
+_FLOAT: Final = 2
 _INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,19}")
 _KEYS: Final = {STRING: None, 8: re.compile("true|false")}
 """The type of a map's keys → the texts in JSON that stand for keys; `_INTEGER` for all other types."""
-_FREE: Final = frozenset(f"google.protobuf.{name}" for name in ("Struct", "ListValue"))
-"""For these the runtime takes any dict or list, and keeps all of it."""
+_STRUCT: Final = "google.protobuf.Struct"
+_EXAMPLE: Final = "{'fields': {'name': {'string_value': 'text'}}}"
 
 
 def plain_reader(message: Descriptor) -> Callable[[bytes], Value]:
@@ -84,35 +89,41 @@ class _Plain:
         return self.message if field.message_type is not None else lambda value: value
 
 
-def with_typed_keys(message: Descriptor) -> Convert | None:
-    """Converts keys of maps from text, which JSON has, to the field's numbers and booleans; None if all keys are texts. Any
-    other text is left to the runtime, which refuses it."""
-    if not any(_is_map(field) and _key_type(field) != STRING for part in messages_in(message) for field in part.fields):
+def runtime_form(message: Descriptor) -> Callable[[object, Descriptor], object] | None:
+    """Converts a dict of a message to the form that the runtime takes; None if it takes the reader's form. Keys of maps
+    become numbers and booleans from text, which JSON has. A `google.protobuf.Struct` becomes a message, because the runtime
+    would take the dict's key `fields` as a key of the Struct's JSON."""
+    parts = [*messages_in(message)]
+    if not any(part.full_name == _STRUCT for part in parts) and not any(
+        _is_map(field) and _key_type(field) != STRING for part in parts for field in part.fields
+    ):
         return None
 
-    def typed(row: Mapping[Any, object], message: Descriptor) -> object:
+    def fields_of(row: Mapping[Any, object], message: Descriptor) -> dict[Any, object]:
         return {name: part(field_named(message, name), value) for name, value in row.items()}
 
     def part(field: FieldDescriptor | None, value: object) -> object:
         inner = None if field is None else _held(field).message_type
-        if field is not None and _is_map(field) and isinstance(value, Mapping):
-            texts = _KEYS.get(_key_type(field), _INTEGER)
-            made = {_typed_key(key, texts): held(inner, one) for key, one in value.items()}
-            return made if len(made) == len(value) else value  # the runtime refuses 1 and "1" beside each other
-        return [held(inner, one) for one in value] if isinstance(value, list | tuple) else held(inner, value)
-
-    def held(inner: Descriptor | None, value: object) -> object:
-        if inner is None or inner.full_name in _FREE or not isinstance(value, Mapping):
+        if field is None or (inner is None and not _is_map(field)):
             return value
-        return typed(value, inner)
+        if _is_map(field) and isinstance(value, Mapping):
+            texts = _KEYS.get(_key_type(field), _INTEGER)
+            made = {_typed_key(key, texts): held(one, inner) for key, one in value.items()}
+            return made if len(made) == len(value) else value  # the runtime refuses 1 and "1" beside each other
+        if field.is_repeated:
+            return [held(one, inner) for one in value] if isinstance(value, list | tuple) else value
+        return held(value, inner)
 
-    def convert(row: object) -> object:
-        try:
-            return held(message, row)
-        except RecursionError:  # the encoder refuses the row
-            return row
+    def held(value: object, inner: Descriptor | None) -> object:
+        if inner is None or not isinstance(value, Mapping) or hasattr(value, "DESCRIPTOR"):
+            return value
+        if inner.full_name != _STRUCT:
+            return fields_of(value, inner)
+        if unknown := [name for name in value if name != "fields"]:
+            raise ValueError(f"a {_STRUCT} is written as {_EXAMPLE}, but the dict has the key {unknown[0]!r}")
+        return class_of(inner)(**fields_of(value, inner))
 
-    return convert
+    return held
 
 
 def field_named(message: Descriptor, name: object) -> FieldDescriptor | None:
@@ -132,7 +143,7 @@ def _typed_key(key: object, texts: re.Pattern[str] | None) -> object:
 
 def kept_check(message: Descriptor) -> Check | None:
     """A check of a dict and its path, given what the runtime accepts; None if it keeps whatever it accepts."""
-    if not any(map(_drops, messages_in(message, but=_FREE))):
+    if not any(map(_drops, messages_in(message))):
         return None
     part_of = cache(_part)
 
@@ -142,37 +153,62 @@ def kept_check(message: Descriptor) -> Check | None:
             chosen = [name for name in names if row.get(name) is not None]
             if len(chosen) > 1:
                 raise Misfit([(path, f"has the fields {' and '.join(chosen)}, but the oneof {oneof} holds only one")])
-        for field, inner in fields:
-            value = row.get(field.name)
-            if value is None:
+        for field, name, inner, wrong, plain in fields:
+            value = row.get(name)
+            if value is None or (plain is float and type(value) is float):
+                continue
+            if type(value) is not list and isinstance(value, wrong):
+                raise Misfit(Misfit.needs("a dict" if _is_map(field) else "a list", value).under(f"{path}->{name}"))
+            if inner is None and (plain is str or (type(value) is list and {*map(type, value)} <= {plain})):
                 continue
             for where, part in _values(field, value, path):
                 if inner is not None:
-                    if isinstance(part, Mapping):
+                    if isinstance(part, Mapping) and not hasattr(part, "DESCRIPTOR"):
                         check(part, where, inner)
-                elif isinstance(part, int | float) and abs(part) >= _INFINITE and not math.isinf(part):
-                    raise Misfit([(where, f"is {part!r}, but a float must be less than {_INFINITE:.3g}")])
+                elif (loss := _loss(part, is_float=plain is None)) is not None:
+                    raise Misfit([(where, f"is {part!r}, {loss}")])
 
     return check
 
 
+def _loss(number: object, *, is_float: bool) -> str | None:
+    """What the runtime would lose of a number; None if it keeps it, or rounds it as usual: to the digits of a float."""
+    if not isinstance(number, float | int | decimal.Decimal):
+        return None
+    held = float(number)
+    if is_float and abs(held) >= _INFINITE and not (math.isinf(held) and held == number):
+        return f"but a float must be less than {_INFINITE:.3g}"
+    if is_float and number and abs(held) <= _ZERO:
+        return "which a float holds as 0"
+    if held == number or math.isnan(held):
+        return None
+    if isinstance(number, decimal.Decimal) and (is_float or decimal.Decimal(repr(held)) == number):
+        return None
+    return "which a double cannot hold exactly"
+
+
 def _drops(message: Descriptor) -> bool:
     return any(len(oneof.fields) > 1 for oneof in message.oneofs) or any(
-        field.type == field.TYPE_FLOAT for field in message.fields
+        field.is_repeated or field.type in (_FLOAT, _DOUBLE) for field in message.fields
     )
 
 
-def _part(message: Descriptor) -> tuple[list[tuple[str, list[str]]], list[tuple[FieldDescriptor, Descriptor | None]]]:
-    """The oneofs to check, and the fields, each with the message that it holds; None for a float."""
+_Part: TypeAlias = "tuple[FieldDescriptor, str, Descriptor | None, tuple[type, ...], type | None]"
+
+
+def _part(message: Descriptor) -> tuple[list[tuple[str, list[str]]], list[_Part]]:
+    """The oneofs to check, and the fields, each with its name, the message that it holds, the containers that are refused,
+    and the type of which nothing is lost: float in a double, str for whatever is no number."""
     oneofs = [(oneof.name, [field.name for field in oneof.fields]) for oneof in message.oneofs if len(oneof.fields) > 1]
-    fields: list[tuple[FieldDescriptor, Descriptor | None]] = []
+    fields: list[_Part] = []
     for field in message.fields:
         held = _held(field)
         inner = held.message_type
-        if inner is not None and (inner.full_name in _FREE or not any(map(_drops, messages_in(inner, but=_FREE)))):
-            continue
-        if inner is not None or held.type == held.TYPE_FLOAT:
-            fields.append((field, inner))
+        is_number = held.type in (_FLOAT, _DOUBLE)
+        if field.is_repeated or is_number or (inner is not None and any(map(_drops, messages_in(inner)))):
+            wrong = () if not field.is_repeated else (str, bytes) if _is_map(field) else (str, bytes, Mapping)
+            plain = None if inner is not None or held.type == _FLOAT else float if is_number else str
+            fields.append((field, field.name, inner, wrong, plain))
     return oneofs, fields
 
 
