@@ -175,5 +175,7 @@ class TestOnOneSession:
         capsys.readouterr()
         after = told(capsys, "verify", str(plan), *staged.cluster(), *spark)
         assert after["verified"]
-        assert f"all 6 {every_row} can be read under this subject alone, on Spark" in [c["what"] for c in after["checks"]]
+        assert f"all 6 {every_row} can be read under this subject alone, on Spark" in [
+            c["what"] for c in after["checks"]
+        ]
         assert len(sparks) == 3

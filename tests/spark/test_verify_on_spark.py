@@ -114,7 +114,9 @@ class TestEveryRowOnSpark:
             "ones at partition 0 offset 1, partition 1 offset 0. The first one: "
         )
         assert PHANTOM in before.what.partition("The first one: ")[2]
-        read_by_dual = f"all 4 live rows of {topic} can be read under this subject first, then {source_subject}, on Spark"
+        read_by_dual = (
+            f"all 4 live rows of {topic} can be read under this subject first, then {source_subject}, on Spark"
+        )
         assert dual_before == Confirmed(subject=PHANTOM, what=read_by_dual)
 
         list(apply_plan(plan, incident.client, tmp_path / "journal", clock=clock))
