@@ -156,5 +156,5 @@ class TestWhatIsRefusedWhenItIsMade:
 
     @pytest.mark.parametrize("into", [int, ADA, None])
     def test_no_dataclass(self, into: Any) -> None:
-        with pytest.raises(UsageError, match=r"into is .*; it must be a dataclass, the class"):
+        with pytest.raises(UsageError, match=r"into is .*; it must be a dataclass \(the class"):
             DataclassDeserializer(JsonDeserializer(COLUMNS), into)
