@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from srfix.recovery.errors import FormatError
-from srfix.recovery.state.checkpoints import Place
+from srfix.recovery.state.checkpoints import CheckpointEntry
 from srfix.recovery.state.formats.joins import CombinedKey, JoinSideKey, Subscription
 
 _INT: Final = struct.Struct(">i")
@@ -28,11 +28,11 @@ def encode_join_side_key(key: JoinSideKey) -> bytes:
         raise FormatError(f"{key.timestamp_ms} is no timestamp: it needs more than 64 bits") from None
 
 
-def encode_position(places: Iterable[Place]) -> bytes:
+def encode_position(entries: Iterable[CheckpointEntry]) -> bytes:
     """Without zeros behind it. :raises FormatError: if a number is too great for its bytes, or a topic is no UTF-8."""
-    by_topic: dict[str, list[tuple[int, int]]] = {}
-    for topic, partition, offset in places:
-        by_topic.setdefault(topic, []).append((partition, offset))
+    by_topic: dict[str, list[tuple[int, int | None]]] = {}
+    for entry in entries:
+        by_topic.setdefault(entry.topic, []).append((entry.partition, entry.offset))
     parts = [bytes([_VERSION]), _INT.pack(len(by_topic))]
     try:
         for topic, pairs in by_topic.items():

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from srfix.recovery import LibraryMissingError, StateDirectoryError
-from srfix.recovery.state.checkpoints import OFFSETS_COLUMN_FAMILY, parse_offsets, parse_position
+from srfix.recovery.state.checkpoints import OFFSETS_COLUMN_FAMILY, decode_position, parse_offsets
 from srfix.recovery.state.rocksdb import linked_view, opened, read_column_family
 from tests.recovery.state.test_checkpoints import entry
 
@@ -78,7 +78,7 @@ class TestParseOffsets:
 
 
 def test_the_padding_behind_the_counts_of_a_position_is_ignored() -> None:
-    assert parse_position(POSITION, path="p") == (entry("users", 0, 41),)
+    assert decode_position(POSITION) == (entry("users", 0, 41),)
 
 
 class TestReadColumnFamily:

@@ -21,7 +21,6 @@ from srfix.recovery.state.formats.joins import CombinedKey, Subscription
 from srfix.recovery.state.formats.values import PLAIN, WITH_HEADERS
 from srfix.recovery.state.formats.versioned import (
     LATEST_SEGMENT,
-    VersionedKey,
     VersionedRecord,
     encode_latest,
     encode_versioned_key,
@@ -162,8 +161,8 @@ class TestCountRowIds:
             VersionedRecord(payload=frame_id(3, b"x"), valid_from_ms=NOW + 10, valid_to_ms=NOW + 20),
         )
         rows = {
-            encode_versioned_key(VersionedKey(key=key, segment=LATEST_SEGMENT)): encode_latest(latest),
-            encode_versioned_key(VersionedKey(key=key, segment=7)): encode_versioned_segment(older),
+            encode_versioned_key(key, LATEST_SEGMENT): encode_latest(latest),
+            encode_versioned_key(key, 7): encode_versioned_segment(older),
         }
         write_database(tmp_path / "db", {PLAIN: rows})
         assert counted(tmp_path / "db") == (3, {9: 3}, {3: 1, 4: 1})
@@ -173,7 +172,7 @@ class TestCountRowIds:
         self, tmp_path: Path
     ) -> None:
         record = VersionedRecord(payload=b"v", valid_from_ms=NOW, valid_to_ms=NOW + 1)
-        key = encode_versioned_key(VersionedKey(key=b"k", segment=7))
+        key = encode_versioned_key(b"k", 7)
         value = encode_versioned_segment((record,))
         write_database(tmp_path / "db", {PLAIN: {key: value}})
         assert SchemaIdPeek()([value]) == [0x1A1FD], "the times in it look like an id"

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 from srfix.recovery.errors import FormatError, StateDirectoryError
 from srfix.serde import bounds
@@ -152,8 +152,6 @@ def with_meaning(
 OFFSETS_COLUMN_FAMILY: Final = "offsets"
 """Its name (`RocksDBStore.OFFSETS_COLUMN_FAMILY_NAME`)."""
 
-Place: TypeAlias = tuple[str, int, int]
-
 _INT: Final = struct.Struct(">i")
 _PAIR: Final = struct.Struct(">iq")
 _POSITION_VERSION: Final = 0
@@ -201,7 +199,10 @@ def parse_offsets(rows: Mapping[bytes, bytes], *, path: str) -> StoreOffsets:
     position: tuple[CheckpointEntry, ...] | None = None
     for key, value in sorted(rows.items()):
         if key == b"position":
-            position = parse_position(value, path=path)
+            try:
+                position = decode_position(value)
+            except FormatError as error:
+                raise _bad_rows(path, error.message) from None
             continue
         if len(value) != _LONG.size:
             raise _bad_rows(path, f"the row {key!r} has {len(value)} bytes instead of 8")
@@ -228,17 +229,6 @@ def offsets_rows(entries: Iterable[CheckpointEntry]) -> dict[bytes, bytes]:
     return rows | {_STATUS: _LONG.pack(_CLOSED)}
 
 
-def parse_position(content: bytes, *, path: str) -> tuple[CheckpointEntry, ...]:
-    """The offsets of the input topics in a position; the zeros after it are ignored."""
-    try:
-        places = decode_position(content)
-    except FormatError as error:
-        raise _bad_rows(path, error.message) from None
-    return tuple(
-        CheckpointEntry(topic=Topic(topic), partition=partition, offset=offset) for topic, partition, offset in places
-    )
-
-
 def _bad_rows(path: str, problem: str) -> StateDirectoryError:
     return StateDirectoryError(
         f"{path}, column family {OFFSETS_COLUMN_FAMILY}: {problem}. Kafka Streams 4.3 or later did not write it, or "
@@ -246,13 +236,14 @@ def _bad_rows(path: str, problem: str) -> StateDirectoryError:
     )
 
 
-def decode_position(stored: bytes) -> tuple[Place, ...]:
-    """In the order of the bytes. A FormatError if it is cut short, of another version, or has a negative number."""
+def decode_position(stored: bytes) -> tuple[CheckpointEntry, ...]:
+    """The offsets of the input topics, in the order of the bytes; the zeros after them are ignored. A FormatError if it
+    is cut short, of another version, or has a negative number."""
     if not stored:
         raise FormatError("its position is empty")
     if stored[0] != _POSITION_VERSION:
         raise FormatError(f"its position has version {stored[0]} instead of {_POSITION_VERSION}")
-    places: list[Place] = []
+    entries: list[CheckpointEntry] = []
     at = 1
 
     def count() -> int:
@@ -270,11 +261,11 @@ def decode_position(stored: bytes) -> tuple[Place, ...]:
             at += length
             if len(raw) != length:
                 raise FormatError("its position is cut short")
-            topic = raw.decode("utf-8")
+            topic = Topic(raw.decode("utf-8"))
             for _ in range(count()):
                 partition, offset = _PAIR.unpack_from(stored, at)
                 at += _PAIR.size
-                places.append((topic, partition, offset))
+                entries.append(CheckpointEntry(topic=topic, partition=partition, offset=offset))
     except (struct.error, UnicodeDecodeError):
         raise FormatError("its position is cut short or garbled") from None
-    return tuple(places)
+    return tuple(entries)

@@ -36,7 +36,6 @@ from srfix.recovery.state.formats.values import (
     encode_with_headers,
 )
 from srfix.recovery.state.formats.versioned import (
-    VersionedKey,
     VersionedRecord,
     encode_latest,
     encode_versioned_key,
@@ -100,14 +99,14 @@ def versioned(draw: st.DrawFn) -> tuple[bytes, bytes]:
     key, payload = draw(KEYS), draw(st.binary(max_size=3))
     if draw(st.booleans()):
         latest = VersionedRecord(payload=payload, valid_from_ms=draw(TIMES), valid_to_ms=None)
-        return encode_versioned_key(VersionedKey(key=key, segment=-1)), encode_latest(latest)
+        return encode_versioned_key(key, -1), encode_latest(latest)
     times = sorted(draw(st.lists(st.integers(0, 2**40), min_size=2, max_size=4, unique=True)), reverse=True)
     records = [
         VersionedRecord(payload=draw(st.sampled_from([payload, None])), valid_from_ms=begin, valid_to_ms=end)
         for end, begin in pairwise(times)
     ]
-    segment = VersionedKey(key=key, segment=draw(st.sampled_from([0, 1, 255, 2**40])))
-    return encode_versioned_key(segment), encode_versioned_segment(records)
+    segment = draw(st.sampled_from([0, 1, 255, 2**40]))
+    return encode_versioned_key(key, segment), encode_versioned_segment(records)
 
 
 @st.composite
@@ -243,7 +242,7 @@ def sought(store: StateStore, rows: list[StateRow], data: st.DataObject) -> None
 
 
 def test_a_short_key_hides_no_version_behind_it(tmp_path: Path) -> None:
-    key = encode_versioned_key(VersionedKey(key=b"k", segment=-1))
+    key = encode_versioned_key(b"k", -1)
     latest = VersionedRecord(payload=b"v", valid_from_ms=7, valid_to_ms=None)
     rows = {b"\0": b"", b"\2\3": b"", key: encode_latest(latest)}
     store = opened(tmp_path, StoreFormat.VERSIONED, [Database(0, {PLAIN: rows})])

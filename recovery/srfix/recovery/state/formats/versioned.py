@@ -37,12 +37,6 @@ _INTERVALS: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VersionedKey:
-    key: bytes
-    segment: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class VersionedRecord:
     payload: bytes | None
     valid_from_ms: int
@@ -51,31 +45,20 @@ class VersionedRecord:
     """The time until which it holds, exclusive; None for the latest version."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VersionedSegment:
-    records: tuple[VersionedRecord, ...]
-    """Newest first; each is valid until the one before it begins, and the first until `next_ms`."""
-
-    @property
-    def next_ms(self) -> int:
-        valid_to = self.records[0].valid_to_ms
-        assert valid_to is not None
-        return valid_to
-
-
-def decode_versioned_key(stored: bytes) -> VersionedKey:
+def decode_versioned_key(stored: bytes) -> tuple[bytes, int]:
+    """The key, and its segment."""
     if len(stored) < _LONG.size:
         raise FormatError(f"a key has {len(stored)} bytes, but its segment alone needs {_LONG.size}")
     segment = int(_LONG.unpack_from(stored)[0])
     if segment < LATEST_SEGMENT:
         raise FormatError(f"there is no segment {segment}")
-    return VersionedKey(key=stored[_LONG.size :], segment=segment)
+    return stored[_LONG.size :], segment
 
 
-def encode_versioned_key(key: VersionedKey) -> bytes:
-    if not LATEST_SEGMENT <= key.segment < 2**63:
-        raise FormatError(f"there is no segment {key.segment}")
-    return _LONG.pack(key.segment) + key.key
+def encode_versioned_key(key: bytes, segment: int) -> bytes:
+    if not LATEST_SEGMENT <= segment < 2**63:
+        raise FormatError(f"there is no segment {segment}")
+    return _LONG.pack(segment) + key
 
 
 def decode_latest(stored: bytes) -> VersionedRecord:
@@ -91,7 +74,8 @@ def encode_latest(record: VersionedRecord) -> bytes:
     return _packed(_LONG, record.valid_from_ms) + record.payload
 
 
-def decode_versioned_segment(stored: bytes) -> VersionedSegment:
+def decode_versioned_segment(stored: bytes) -> tuple[VersionedRecord, ...]:
+    """The records, newest first; each is valid until the one before it begins."""
     if len(stored) < _HEAD.size:
         raise FormatError(f"a segment has {len(stored)} bytes, but its head needs {_HEAD.size}")
     valid_to, least = _HEAD.unpack_from(stored)
@@ -119,7 +103,7 @@ def decode_versioned_segment(stored: bytes) -> VersionedSegment:
         records.append(VersionedRecord(payload=payload, valid_from_ms=valid_from, valid_to_ms=until))
     if at != len(stored):
         raise FormatError(f"a segment has {len(stored) - at} bytes too many after its values")
-    return VersionedSegment(records=tuple(reversed(records)))
+    return tuple(reversed(records))
 
 
 def encode_versioned_segment(records: Sequence[VersionedRecord]) -> bytes:

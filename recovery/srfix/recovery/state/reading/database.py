@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 from srfix.recovery.errors import FormatError, LibraryMissingError, NotPermittedError, StateDirectoryError
 from srfix.recovery.ids_in_words import enumerated
@@ -21,6 +20,7 @@ from srfix.recovery.state.reading.rows import Decode, RowBatch, StateRow, decode
 from srfix.recovery.state.reading.seeking import Interval, Where
 from srfix.recovery.state.rocksdb import OpenedDatabase, opened, salvaged
 
+_T = TypeVar("_T")
 _SAVED: Final = (
     "RocksDB then repaired srfix's view of the database and saved some rows after the damaged part; srfix also read these "
     "rows. If the damaged part overwrote or deleted a row, that row appears in its older state"
@@ -56,21 +56,61 @@ def read_batches(
     """The rows of a database, by stored key, at most `size` stored rows together. Damage is noted. While a process
     writes the database, a table that the database does not name yet is no damage."""
     reached = _Reached()
+
+    def read(database: OpenedDatabase) -> Iterator[RowBatch]:
+        return _batches(database, form, where, note, reached, size)
+
+    return _noting(path, read, note, reached, salvages=salvages, is_in_use=is_in_use)
+
+
+def look_up(
+    path: Path, form: StoreFormat, key: bytes, note: Note, *, salvages: bool, is_in_use: bool | None
+) -> StateRow | None:
+    def read(database: OpenedDatabase) -> Iterator[StateRow]:
+        for family in _of_rows(database):
+            value = database.get(family, key)
+            if value is not None:
+                yield from decoder(form, family)(key, value)
+                return
+
+    rows = tuple(_noting(path, read, note, _Reached(), salvages=salvages, is_in_use=is_in_use))
+    return rows[0] if rows else None
+
+
+def _noting(
+    path: Path,
+    read: Callable[[OpenedDatabase], Iterator[_T]],
+    note: Note,
+    reached: _Reached,
+    *,
+    salvages: bool,
+    is_in_use: bool | None,
+) -> Iterator[_T]:
+    """What `read` gives of a database, or of the rows that can be saved of a damaged one."""
     try:
         with opened(path) as database:
             if not is_in_use:
                 _note_unlisted(path, database, note, salvages=salvages)
-            yield from _batches(database, form, where, note, reached, size)
+            yield from read(database)
     except LibraryMissingError:
         raise
     except NotPermittedError as error:
         note(reached.rows, error.message, True, is_shut=True)
     except StateDirectoryError as error:
-        problem = error.message.removesuffix(".")
-        if salvages:
-            yield from _saved(path, problem, form, where, note, reached, size)
-        else:
-            note(reached.rows, problem, True)
+        problem, before = error.message.removesuffix("."), reached.rows
+        try:
+            if salvages:
+                with salvaged(path) as database:
+                    saved = read(database)
+                    first = next(saved, None)
+                    if first is not None:
+                        note(before, f"{problem}. {_SAVED}", False)
+                        yield first
+                        yield from saved
+                        return
+        except StateDirectoryError:
+            pass  # it is damaged too far; the problem says how
+        note(before, problem, True)
 
 
 def _note_unlisted(path: Path, database: OpenedDatabase, note: Note, *, salvages: bool) -> None:
@@ -112,47 +152,6 @@ def _batches(
                 yield batch
 
 
-def _saved(
-    path: Path, problem: str, form: StoreFormat, where: Where, note: Note, reached: _Reached, size: int
-) -> Iterator[RowBatch]:
-    read = reached.rows
-    try:
-        with salvaged(path) as database:
-            batches = _batches(database, form, where, note, reached, size)
-            first = next(batches, None)
-            if first is not None:
-                note(read, f"{problem}. {_SAVED}", False)
-                yield first
-                yield from batches
-                return
-    except StateDirectoryError:
-        pass  # it is damaged too far; the problem says how
-    note(read, problem, True)
-
-
-def look_up(
-    path: Path, form: StoreFormat, key: bytes, note: Note, *, salvages: bool, is_in_use: bool | None
-) -> StateRow | None:
-    try:
-        with opened(path) as database:
-            if not is_in_use:
-                _note_unlisted(path, database, note, salvages=salvages)
-            return _look_up(database, form, key)
-    except LibraryMissingError:
-        raise
-    except NotPermittedError as error:
-        note(0, error.message, True, is_shut=True)
-        return None
-    except StateDirectoryError as error:
-        problem = error.message.removesuffix(".")
-    saved: StateRow | None = None
-    if salvages:
-        with suppress(StateDirectoryError), salvaged(path) as database:
-            saved = _look_up(database, form, key)
-    note(0, problem if saved is None else f"{problem}. {_SAVED}", saved is None)
-    return saved
-
-
 def some_rows(database: Path, *, most: int) -> dict[bytes, StoredValue]:
     """The first complete rows of a key-value store's database, by key, for callers that do more than count them."""
     with opened(database) as store:
@@ -167,14 +166,6 @@ def some_rows(database: Path, *, most: int) -> dict[bytes, StoredValue]:
         for key, value in islice(stored, most):
             rows.setdefault(key, value)
         return rows
-
-
-def _look_up(database: OpenedDatabase, form: StoreFormat, key: bytes) -> StateRow | None:
-    for family in _of_rows(database):
-        value = database.get(family, key)
-        if value is not None:
-            return next(iter(decoder(form, family)(key, value)), None)
-    return None
 
 
 def _of_rows(database: OpenedDatabase) -> list[str]:

@@ -183,13 +183,12 @@ def _windowed(
 
 
 def _versioned(key: bytes, value: bytes) -> Iterator[StateRow]:
-    row_key = decode_versioned_key(key)
-    records = (decode_latest(value),) if row_key.segment == LATEST_SEGMENT else decode_versioned_segment(value).records
-    for record in records:
+    row_key, segment = decode_versioned_key(key)
+    for record in (decode_latest(value),) if segment == LATEST_SEGMENT else decode_versioned_segment(value):
         if record.valid_from_ms == record.valid_to_ms:
             continue  # a tombstone without an older record: it neither ends nor begins a version
         yield StateRow(
-            row_key.key,
+            row_key,
             record.payload,
             record.valid_from_ms,
             valid_from_ms=record.valid_from_ms,

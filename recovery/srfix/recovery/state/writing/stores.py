@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import shutil
 from bisect import insort
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,9 +24,7 @@ from srfix.recovery.state.checkpoints import OFFSETS_COLUMN_FAMILY, CheckpointEn
 from srfix.recovery.state.formats.values import Headers
 from srfix.recovery.state.formats.versioned import (
     LATEST_SEGMENT,
-    VersionedKey,
     VersionedRecord,
-    VersionedSegment,
     decode_latest,
     decode_versioned_segment,
     encode_latest,
@@ -48,9 +46,10 @@ from srfix.serde.errors import UsageError
 
 _MOST_PENDING: Final = 10_000
 
-_Records: TypeAlias = Sequence[VersionedRecord]
-_Change: TypeAlias = Callable[[VersionedSegment | None], _Records | None]
-"""The present records of a row (or None) → its new records; None leaves it unchanged."""
+_Records: TypeAlias = tuple[VersionedRecord, ...]
+"""The records of a row, newest first."""
+_Change: TypeAlias = Callable[[_Records | None, VersionedRecord], _Records | None]
+"""The present records of a row (or None), and a record → the row's new records; None leaves it unchanged."""
 
 
 class VersionedRows:
@@ -79,7 +78,7 @@ class VersionedRows:
         latest = self._latest(key)
         if latest is not None and timestamp_ms >= latest.valid_from_ms:
             if timestamp_ms > latest.valid_from_ms:
-                self._change(key, timestamp_ms, _with_latest(replace(latest, valid_to_ms=timestamp_ms)))
+                self._change(key, timestamp_ms, _with_latest, replace(latest, valid_to_ms=timestamp_ms))
             self._put_latest(key, new)
         else:
             self._put_before(key, None if latest is None else latest.valid_from_ms, new)
@@ -93,24 +92,24 @@ class VersionedRows:
             row = self._row(key, segment)
             if row is None:
                 continue
-            if row.next_ms <= new.valid_from_ms:
+            if _end(row) <= new.valid_from_ms:
                 break
             if _least(row) <= new.valid_from_ms:
                 self._put_within(key, segment, row, new)
                 return
             valid_to_ms = _least(row)
         if valid_to_ms is not None:
-            self._change(key, valid_to_ms, _with_outermost(replace(new, valid_to_ms=valid_to_ms)))
+            self._change(key, valid_to_ms, _with_outermost, replace(new, valid_to_ms=valid_to_ms))
         elif new.payload is not None:
             self._put_latest(key, new)
         else:
-            self._change(key, new.valid_from_ms, _ended(new.valid_from_ms))
+            self._change(key, new.valid_from_ms, _ended, new)
 
-    def _put_within(self, key: bytes, segment: int, row: VersionedSegment, new: VersionedRecord) -> None:
-        index = next(at for at, record in enumerate(row.records) if record.valid_from_ms <= new.valid_from_ms)
-        record = row.records[index]
+    def _put_within(self, key: bytes, segment: int, row: _Records, new: VersionedRecord) -> None:
+        index = next(at for at, record in enumerate(row) if record.valid_from_ms <= new.valid_from_ms)
+        record = row[index]
         new = replace(new, valid_to_ms=record.valid_to_ms)
-        newer, older = row.records[:index], row.records[index + 1 :]
+        newer, older = row[:index], row[index + 1 :]
         if record.valid_from_ms == new.valid_from_ms:
             self._put_row(key, segment, (*newer, new, *older))
             return
@@ -119,16 +118,16 @@ class VersionedRows:
             self._put_row(key, segment, (*newer, new, ended, *older))
         else:
             # The version that it ends now ends in an older segment, so nothing older can be left in this one.
-            self._change(key, new.valid_from_ms, _with_latest(ended))
+            self._change(key, new.valid_from_ms, _with_latest, ended)
             self._put_row(key, segment, (*newer, new))
 
-    def _change(self, key: bytes, end_ms: int, change: _Change) -> None:
+    def _change(self, key: bytes, end_ms: int, change: _Change, record: VersionedRecord) -> None:
         segment = self._segment_of(end_ms)
         if segment < self._oldest_segment:
             return
         if segment not in self._segments:
             insort(self._segments, segment)
-        records = change(self._row(key, segment))
+        records = change(self._row(key, segment), record)
         if records is not None:
             self._put_row(key, segment, records)
 
@@ -136,7 +135,7 @@ class VersionedRows:
         while self._segments and self._segments[0] < self._oldest_segment:
             segment = self._segments.pop(0)
             self.flush()
-            self._database.delete_prefix(self._family, encode_versioned_key(VersionedKey(key=b"", segment=segment)))
+            self._database.delete_prefix(self._family, encode_versioned_key(b"", segment))
 
     @property
     def _oldest_segment(self) -> int:
@@ -149,7 +148,7 @@ class VersionedRows:
         stored = self._get(key, LATEST_SEGMENT)
         return None if stored is None else decode_latest(stored)
 
-    def _row(self, key: bytes, segment: int) -> VersionedSegment | None:
+    def _row(self, key: bytes, segment: int) -> _Records | None:
         stored = self._get(key, segment)
         return None if stored is None else decode_versioned_segment(stored)
 
@@ -160,13 +159,13 @@ class VersionedRows:
         self._put(key, segment, encode_versioned_segment(records))
 
     def _get(self, key: bytes, segment: int) -> bytes | None:
-        stored_key = encode_versioned_key(VersionedKey(key=key, segment=segment))
+        stored_key = encode_versioned_key(key, segment)
         if stored_key in self._pending:
             return self._pending[stored_key]
         return self._database.get(self._family, stored_key)
 
     def _put(self, key: bytes, segment: int, value: bytes | None) -> None:
-        self._pending[encode_versioned_key(VersionedKey(key=key, segment=segment))] = value
+        self._pending[encode_versioned_key(key, segment)] = value
 
     def flush(self) -> None:
         for key, value in self._pending.items():
@@ -177,51 +176,46 @@ class VersionedRows:
         self._pending.clear()
 
 
-def _least(row: VersionedSegment) -> int:
-    return row.records[-1].valid_from_ms
+def _least(row: _Records) -> int:
+    return row[-1].valid_from_ms
 
 
-def _kept(row: VersionedSegment) -> _Records:
+def _end(row: _Records) -> int:
+    end_ms = row[0].valid_to_ms
+    assert end_ms is not None
+    return end_ms
+
+
+def _kept(row: _Records) -> _Records:
     """The records of a row; empty for a row that only marks a tombstone ("degenerate")."""
-    return () if _least(row) == row.next_ms else row.records
+    return () if _least(row) == _end(row) else row
 
 
-def _with_latest(record: VersionedRecord) -> _Change:
+def _with_latest(row: _Records | None, record: VersionedRecord) -> _Records:
     """Puts a record after all others of the row; if that leaves a gap, nothing held in between (`insertAsLatest`)."""
-
-    def change(row: VersionedSegment | None) -> _Records:
-        if row is None:
-            return (record,)
-        if row.next_ms == record.valid_from_ms:
-            return (record, *_kept(row))
-        gap = VersionedRecord(payload=None, valid_from_ms=row.next_ms, valid_to_ms=record.valid_from_ms)
-        return (record, gap, *_kept(row))
-
-    return change
+    if row is None:
+        return (record,)
+    if _end(row) == record.valid_from_ms:
+        return (record, *_kept(row))
+    gap = VersionedRecord(payload=None, valid_from_ms=_end(row), valid_to_ms=record.valid_from_ms)
+    return (record, gap, *_kept(row))
 
 
-def _with_outermost(record: VersionedRecord) -> _Change:
+def _with_outermost(row: _Records | None, record: VersionedRecord) -> _Records:
     """Puts a record that ends where the latest value, or the row, begins."""
-
-    def change(row: VersionedSegment | None) -> _Records:
-        if row is None or row.next_ms <= record.valid_from_ms:
-            return _with_latest(record)(row) or ()
-        return (*_kept(row), record)
-
-    return change
+    if row is None or _end(row) <= record.valid_from_ms:
+        return _with_latest(row, record)
+    return (*_kept(row), record)
 
 
-def _ended(time_ms: int) -> _Change:
-    """Records that nothing holds from a time on, if there is no latest value either."""
-
-    def change(row: VersionedSegment | None) -> _Records | None:
-        if row is not None and row.next_ms == time_ms:
-            return None
-        begin_ms = time_ms if row is None else row.next_ms
-        tombstone = VersionedRecord(payload=None, valid_from_ms=begin_ms, valid_to_ms=time_ms)
-        return (tombstone,) if row is None else (tombstone, *_kept(row))
-
-    return change
+def _ended(row: _Records | None, record: VersionedRecord) -> _Records | None:
+    """Records that nothing holds from a tombstone's time on, if there is no latest value either."""
+    time_ms = record.valid_from_ms
+    if row is not None and _end(row) == time_ms:
+        return None
+    begin_ms = time_ms if row is None else _end(row)
+    tombstone = VersionedRecord(payload=None, valid_from_ms=begin_ms, valid_to_ms=time_ms)
+    return (tombstone,) if row is None else (tombstone, *_kept(row))
 
 
 _ROCKSDB: Final = "rocksdb"

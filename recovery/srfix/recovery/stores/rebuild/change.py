@@ -236,12 +236,13 @@ def _behind_prefix(value: bytes, payload: bytes, change: Change) -> bytes:
 
 
 def _versioned(key: bytes, value: bytes, change: Change) -> bytes:
-    if decode_versioned_key(key).segment == LATEST_SEGMENT:
+    _key, segment = decode_versioned_key(key)
+    if segment == LATEST_SEGMENT:
         return _behind_prefix(value, decode_latest(value).payload or b"", change)
     return encode_versioned_segment(
         [
             record if record.payload is None else replace(record, payload=change(record.payload))
-            for record in decode_versioned_segment(value).records
+            for record in decode_versioned_segment(value)
         ]
     )
 
