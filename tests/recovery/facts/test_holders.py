@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery.cluster.topic_lookup import near_names
+from srfix.recovery.cluster.topic_lookup import did_you_mean
 from srfix.recovery.facts.refusals import Holder, find_holders, list_holders
 from srfix.serde import RegistryClient, Schema, Subject
 from srfix.serde.wire import SchemaId
@@ -55,9 +55,9 @@ class TestListHolders:
             assert list_holders(client) == (holder("a", 1, 1, deleted=True), holder("b", 1, 1))
 
 
-class TestNearNames:
+class TestDidYouMean:
     def test_letter_case_alone_is_nothing(self) -> None:
-        assert near_names("USERS", ["orders", "users", "user-clicks"])[0] == "users"
+        assert did_you_mean("USERS", ["orders", "users", "user-clicks"]).startswith(" Did you mean 'users'")
 
     def test_what_is_far_is_not_suggested(self) -> None:
-        assert near_names("zzz", ["orders", "users"]) == ()
+        assert did_you_mean("zzz", ["orders", "users"]) == ""

@@ -8,26 +8,20 @@ latest version that it knows. Integers are big-endian.
 |---|---|
 | version; from 3 on the version that all understand | 1 |
 | active tasks; standby tasks, each with the partitions of its changelogs | 1 |
-| hosts with their active partitions; from 5 on topics by number, of a dictionary before | 2 |
-| hosts with their standby partitions (KIP-535) | 6 |
-| error code | 4 |
-| when to rebalance next | 7 |
+| hosts with their partitions, an error code, when to rebalance next: not read | 2, 4, 7 |
 
-A host is the value of `application.server`; without this setting there are no hosts. From 10 on a task has the name of
-its topology.
+From 10 on a task has the name of its topology.
 """
 
 from __future__ import annotations
 
 import struct
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 from srfix.recovery.cluster.answers import refusal
 from srfix.recovery.errors import FormatError
-from srfix.serde.subjects.names import Topic
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
@@ -36,32 +30,16 @@ _CONSUMER: Final = "consumer"
 _STREAM: Final = "stream"
 _LATEST: Final = 11
 _COMMON_VERSION_SINCE: Final = 3
-_HOSTS_SINCE: Final = 2
-_ERROR_CODE_SINCE: Final = 4
-_DICTIONARY_SINCE: Final = 5
-_STANDBY_HOSTS_SINCE: Final = 6
-_NEXT_REBALANCE_SINCE: Final = 7
+
 _PREVIOUS_TASKS_UNTIL: Final = 6
 _NAMED_TOPOLOGIES_SINCE: Final = 10
 _ENDPOINT_SINCE: Final = 2
 
 
-class HostPartitions(NamedTuple):
-    """The partitions that one host holds, as `KafkaStreams.queryMetadataForKey` would say."""
-
-    active: tuple[tuple[Topic, int], ...]
-    standby: tuple[tuple[Topic, int], ...]
-    """The partitions of its standby tasks, sorted; empty before version 6."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AssignedTasks:
-    version: int
+class AssignedTasks(NamedTuple):
     active: tuple[str, ...]
     """Its active tasks, sorted, as the state directory names them: `3_0`, `orders__3_0`."""
     standby: tuple[str, ...]
-    hosts: Mapping[str, HostPartitions] = field(default_factory=dict)
-    """The partitions per `application.server`, for the whole application; empty if this is not set."""
 
 
 def decode_assignment(stored: bytes) -> AssignedTasks:
@@ -71,7 +49,17 @@ def decode_assignment(stored: bytes) -> AssignedTasks:
         outer.short_text()
         for _ in range(outer.count()):
             outer.number("i")
-    return _assignment_info(_Reader(outer.bytes()))
+    info = _Reader(outer.bytes())
+    version = _version(info)
+    info.take(4 if version >= _COMMON_VERSION_SINCE else 0)
+    active = {_task(info, version) for _ in range(info.count())}  # one for each of its partitions
+    standby = set()
+    for _ in range(info.count()):
+        standby.add(_task(info, version))
+        for _ in range(info.count()):
+            info.short_text()
+            info.number("i")
+    return AssignedTasks(tuple(sorted(active)), tuple(sorted(standby)))
 
 
 class Subscription(NamedTuple):
@@ -92,11 +80,11 @@ def decode_subscription(stored: bytes) -> Subscription:
     latest = info.number("i") if version >= _COMMON_VERSION_SINCE else version
     if version < _ENDPOINT_SINCE:
         return Subscription(latest, None)
-    info.skip(16)  # the process id
+    info.take(16)  # the process id
     if version <= _PREVIOUS_TASKS_UNTIL:
         for _tasks in ("previous", "standby"):
             for _ in range(info.count()):
-                info.skip(8)
+                info.take(8)
     return Subscription(latest, info.bytes().decode("utf-8", "replace") or None)
 
 
@@ -107,55 +95,12 @@ def _version(info: _Reader) -> int:
     return version
 
 
-def _assignment_info(info: _Reader) -> AssignedTasks:
-    version = _version(info)
-    info.skip(4 if version >= _COMMON_VERSION_SINCE else 0)
-    active = sorted({_task(info, version) for _ in range(info.count())})  # one for each of its partitions
-    standby = []
-    for _ in range(info.count()):
-        standby.append(_task(info, version))
-        for _ in range(info.count()):
-            info.short_text()
-            info.number("i")
-    hosts: dict[str, HostPartitions] = {}
-    if version >= _HOSTS_SINCE:
-        topics = _dictionary(info) if version >= _DICTIONARY_SINCE else None
-        hosts = {host: HostPartitions(partitions, ()) for host, partitions in _hosts(info, topics).items()}
-        if version >= _STANDBY_HOSTS_SINCE:
-            for host, partitions in _hosts(info, topics).items():
-                hosts[host] = hosts.get(host, HostPartitions((), ()))._replace(standby=partitions)
-    info.skip(4 if version >= _ERROR_CODE_SINCE else 0)
-    info.skip(8 if version >= _NEXT_REBALANCE_SINCE else 0)
-    return AssignedTasks(version=version, active=tuple(active), standby=tuple(sorted(set(standby))), hosts=hosts)
-
-
 def _task(info: _Reader, version: int) -> str:
     subtopology, partition = info.number("i"), info.number("i")
     topology = ""
     if version >= _NAMED_TOPOLOGIES_SINCE:
         topology = info.take(2 * info.count()).decode("utf-16-be", "replace")
     return f"{topology}__{subtopology}_{partition}" if topology else f"{subtopology}_{partition}"
-
-
-def _dictionary(info: _Reader) -> Mapping[int, str]:
-    return {info.number("i"): info.short_text() for _ in range(info.count())}
-
-
-def _hosts(info: _Reader, topics: Mapping[int, str] | None) -> dict[str, tuple[tuple[Topic, int], ...]]:
-    hosts: dict[str, tuple[tuple[Topic, int], ...]] = {}
-    for _ in range(info.count()):
-        host = f"{info.short_text()}:{info.number('i')}"
-        hosts[host] = tuple(sorted((_topic(info, topics), info.number("i")) for _ in range(info.count())))
-    return hosts
-
-
-def _topic(info: _Reader, topics: Mapping[int, str] | None) -> Topic:
-    if topics is None:
-        return Topic(info.short_text())
-    number = info.number("i")
-    if number not in topics:
-        raise FormatError(f"there is no topic {number} in the dictionary of an assignment")
-    return Topic(topics[number])
 
 
 class _Reader:
@@ -171,9 +116,6 @@ class _Reader:
             )
         self._at += size
         return self._stored[self._at - size : self._at]
-
-    def skip(self, size: int) -> None:
-        self.take(size)
 
     def number(self, form: str) -> int:
         return int(struct.unpack(f">{form}", self.take(struct.calcsize(f">{form}")))[0])

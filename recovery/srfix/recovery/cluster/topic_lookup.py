@@ -28,12 +28,8 @@ def partitions_of(cluster: Cluster, topic: str) -> tuple[int, ...]:
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """` Did you mean 'users'?`, to be added to a sentence; empty if no name is near."""
-    near = near_names(name, names)
-    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-
-
-def near_names(name: str, names: Iterable[str]) -> tuple[str, ...]:
     by_fold: dict[str, str] = {}
     for candidate in names:
         by_fold.setdefault(declared_name(candidate), candidate)
-    return tuple(by_fold[fold] for fold in nearest_ones(declared_name(name), by_fold, most=_MOST))
+    near = [by_fold[fold] for fold in nearest_ones(declared_name(name), by_fold, most=_MOST)]
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
