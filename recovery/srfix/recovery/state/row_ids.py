@@ -6,18 +6,17 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.state.formats.values import Headers
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading.rows import RowBatch
 from srfix.recovery.state.reading.store import StateStore, StoreDamage
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import SchemaId, is_schema_id
-from srfix.serde.wire_peek import BY_GUID, NO_PAYLOAD, PeekedId, SchemaIdPeek, peek_headers
+from srfix.serde.wire_peek import BY_GUID, UNFRAMED, PeekedId, SchemaIdPeek, peek_headers
 
 _READ_ANYWAY: Final = 1_000
 """So many rows are read even if the time is over."""
@@ -41,14 +40,16 @@ class RowIds:
 
 def count_row_ids(store: StateStore, *, give_up_at: float | None = None) -> RowIds:
     """Until some time by `time.monotonic`. If an uncertain format does not fit a row, nothing is counted."""
-    tally = _Tally(store.format)
+    tally = IdTally(store.format)
     detection = store.detected
+    rows = 0
     stopped: str | None = None
     for batch in store.batches():
-        if give_up_at is not None and tally.rows >= _READ_ANYWAY and time.monotonic() >= give_up_at:
+        if give_up_at is not None and rows >= _READ_ANYWAY and time.monotonic() >= give_up_at:
             stopped = "the time limit (--deadline) was reached"
             break
         tally.add(batch)
+        rows += len(batch)
     uncertain = None if detection.is_certain else f"it was read as {detection.format.value}: {detection.why}"
     misfit = next((damage for damage in store.damage if not damage.ends_it), None)
     if uncertain is not None and misfit is not None:
@@ -56,7 +57,16 @@ def count_row_ids(store: StateStore, *, give_up_at: float | None = None) -> RowI
         return RowIds(rows=0, schema_ids={role: {} for role in Role}, uncertain=uncertain, stopped=why)
     if store.damage:
         stopped = _in_words(store.damage[0], store.damages)
-    return tally.row_ids(stopped, uncertain=uncertain, is_damaged=bool(store.damage))
+    return RowIds(
+        rows=rows,
+        schema_ids={role: tally.ids(role) for role in Role},
+        guids={role: counts[BY_GUID] for role, counts in tally.counts.items() if counts[BY_GUID]},
+        unframed={role: counts[UNFRAMED] for role, counts in tally.counts.items() if counts[UNFRAMED]},
+        form=store.format,
+        uncertain=uncertain,
+        stopped=stopped,
+        is_damaged=bool(store.damage),
+    )
 
 
 def _in_words(damage: StoreDamage, damages: int) -> str:
@@ -66,45 +76,23 @@ def _in_words(damage: StoreDamage, damages: int) -> str:
     return f"{damage.database}, {damage.problem}. It is damaged, or Kafka Streams did not write it{more}"
 
 
-class _Tally:
+class IdTally:
+    """Counts the ids, and the marks of `wire_peek`, in keys and values. No serde wrote the values of subscriptions."""
+
     def __init__(self, form: StoreFormat) -> None:
-        self._form = form
-        self.rows = 0
-        self._peeks = {role: SchemaIdPeek() for role in Role}
-        self._counts: dict[Role, Counter[PeekedId]] = {role: Counter() for role in Role}
+        roles = (Role.KEY,) if form is StoreFormat.SUBSCRIPTION else tuple(Role)
+        self._peeks = {role: SchemaIdPeek() for role in roles}
+        self.counts: dict[Role, Counter[PeekedId]] = {role: Counter() for role in Role}
 
     def add(self, batch: RowBatch) -> None:
-        self.rows += len(batch)
-        self._count(Role.KEY, batch.keys, batch.headers)
-        if self._form is StoreFormat.SUBSCRIPTION:
-            self._counts[Role.VALUE][NO_PAYLOAD] += len(batch)
-        else:
-            self._count(Role.VALUE, batch.values, batch.headers)
+        for role, peek in self._peeks.items():
+            payloads = batch.keys if role is Role.KEY else batch.values
+            if batch.headers is not None:
+                self.counts[role].update(peek_headers(batch.headers, peek(payloads), role))
+                continue
+            present = [payload for payload in payloads if payload is not None]
+            alike = peek.alike(present)
+            self.counts[role].update(peek(present) if alike is None else {alike: len(present)})
 
-    def _count(self, role: Role, payloads: Sequence[bytes | None], headers: Sequence[Headers] | None) -> None:
-        peeked = self._peeks[role](payloads)
-        if headers is not None:
-            peeked = peek_headers(headers, peeked, role)
-        self._counts[role].update(peeked)
-
-    def row_ids(self, stopped: str | None, *, uncertain: str | None, is_damaged: bool) -> RowIds:
-        ids = {
-            role: {schema_id: counts[schema_id] for schema_id in sorted(counts) if is_schema_id(schema_id)}
-            for role, counts in self._counts.items()
-        }
-        guids = {role: counts[BY_GUID] for role, counts in self._counts.items() if counts[BY_GUID]}
-        unframed = {
-            role: rest
-            for role, counts in self._counts.items()
-            if (rest := self.rows - sum(ids[role].values()) - counts[BY_GUID] - counts[NO_PAYLOAD])
-        }
-        return RowIds(
-            rows=self.rows,
-            schema_ids=ids,
-            guids=guids,
-            unframed=unframed,
-            form=self._form,
-            uncertain=uncertain,
-            stopped=stopped,
-            is_damaged=is_damaged,
-        )
+    def ids(self, role: Role) -> dict[SchemaId, int]:
+        return {number: count for number, count in sorted(self.counts[role].items()) if is_schema_id(number)}

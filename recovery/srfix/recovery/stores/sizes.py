@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +15,7 @@ from srfix.recovery.documents import Count, DatedDocument, Part
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading.rows import RowBatch, StateRow
 from srfix.recovery.state.reading.store import StateStore
+from srfix.recovery.state.row_ids import IdTally
 from srfix.recovery.stores.rocksdb_files import (
     RocksDBOptions,
     log_that_hurts,
@@ -23,8 +24,8 @@ from srfix.recovery.stores.rocksdb_files import (
     read_logs,
 )
 from srfix.serde.subjects.names import Role
-from srfix.serde.wire import is_schema_id
-from srfix.serde.wire_peek import PeekedId, SchemaIdPeek, peek_headers
+from srfix.serde.wire import SchemaId
+from srfix.serde.wire_peek import BY_GUID, UNFRAMED
 
 _TABLE: Final = re.compile(r"(\d+)\.sst")
 _HOUR_MS: Final = 3_600_000
@@ -111,8 +112,7 @@ class StateSize(DatedDocument, tag="srfix.state-size/1"):
 
 def size_of(store: StateStore, *, application: str, now_ms: int) -> SizedStore:
     """Reads all rows of a task's part of a store; damage is noted in the store. Memory stays flat."""
-    roles = (Role.KEY,) if store.format is StoreFormat.SUBSCRIPTION else tuple(Role)  # Streams itself writes its values
-    tally = _Tally(now_ms, roles)
+    tally = _Tally(now_ms, store.format)
     for batch in store.batches():
         tally.add(batch)
     paths = store.directory.existing_databases()
@@ -127,10 +127,10 @@ def size_of(store: StateStore, *, application: str, now_ms: int) -> SizedStore:
         partition=store.partition,
         disk_bytes=sum(size for path in paths for _number, size in _tables(path)),
         ages=[AgeCount(age=name, entries=tally.ages[name]) for name, _most in AGES],
-        key_ids=_ids(tally.ids[Role.KEY]),
-        value_ids=_ids(tally.ids[Role.VALUE]),
-        unframed_keys=_unframed(tally.ids[Role.KEY]),
-        unframed_values=_unframed(tally.ids[Role.VALUE]),
+        key_ids=_ids(tally.peeked.ids(Role.KEY)),
+        value_ids=_ids(tally.peeked.ids(Role.VALUE)),
+        unframed_keys=_unframed(tally.peeked, Role.KEY),
+        unframed_values=_unframed(tally.peeked, Role.VALUE),
         hurts=list(dict.fromkeys(sentence for path in paths for sentence in _hurts(path, by_path[path]))),
         rocksdb_versions=sorted(
             {settings.rocksdb_version for settings in options if settings.rocksdb_version is not None}
@@ -142,14 +142,12 @@ def size_of(store: StateStore, *, application: str, now_ms: int) -> SizedStore:
     )
 
 
-def _ids(counts: Counter[PeekedId]) -> list[IdCount]:
-    return [
-        IdCount(id=int(schema_id), entries=counts[schema_id]) for schema_id in sorted(counts) if is_schema_id(schema_id)
-    ]
+def _ids(counts: Mapping[SchemaId, int]) -> list[IdCount]:
+    return [IdCount(id=schema_id, entries=count) for schema_id, count in counts.items()]
 
 
-def _unframed(counts: Counter[PeekedId]) -> int:
-    return sum(count for number, count in counts.items() if not is_schema_id(number))
+def _unframed(ids: IdTally, role: Role) -> int:
+    return ids.counts[role][UNFRAMED] + ids.counts[role][BY_GUID]
 
 
 def _hurts(database: Path, options: RocksDBOptions | None) -> Iterator[str]:
@@ -185,14 +183,13 @@ def time_of(row: StateRow) -> int | None:
 
 
 class _Tally:
-    def __init__(self, now_ms: int, roles: tuple[Role, ...]) -> None:
+    def __init__(self, now_ms: int, form: StoreFormat) -> None:
         self._now_ms = now_ms
-        self._peeks = {role: SchemaIdPeek() for role in roles}
         self.entries = self.key_bytes = self.value_bytes = self.tombstones = 0
         self.oldest_ms: int | None = None
         self.newest_ms: int | None = None
         self.ages: Counter[str] = Counter()
-        self.ids: dict[Role, Counter[PeekedId]] = {role: Counter() for role in Role}
+        self.peeked = IdTally(form)
 
     def add(self, batch: RowBatch) -> None:
         values = [value for value in batch.values if value is not None]
@@ -201,9 +198,7 @@ class _Tally:
         self.value_bytes += sum(map(len, values))
         self.tombstones += len(batch) - len(values)
         self._add_times(sorted(times_of(batch)))
-        for role, payloads in ((Role.KEY, batch.keys), (Role.VALUE, values)):
-            if role in self._peeks:
-                self._add_ids(role, payloads, batch)
+        self.peeked.add(batch)
 
     def _add_times(self, times: Sequence[int]) -> None:
         """In ascending order."""
@@ -216,19 +211,3 @@ class _Tally:
             begin = 0 if most is None else bisect_left(times, self._now_ms - most, hi=end)
             self.ages[name] += end - begin
             end = begin
-
-    def _add_ids(self, role: Role, payloads: Sequence[bytes], batch: RowBatch) -> None:
-        if batch.headers is not None:
-            peeked = self._peeks[role](payloads)
-            sizes = [
-                headers
-                for headers, value in zip(batch.headers, batch.values, strict=True)
-                if role is Role.KEY or value is not None
-            ]
-            self.ids[role].update(peek_headers(sizes, peeked, role))
-            return
-        alike = self._peeks[role].alike(payloads)
-        if alike is not None:
-            self.ids[role][alike] += len(payloads)
-        else:
-            self.ids[role].update(self._peeks[role](payloads))

@@ -62,6 +62,7 @@ class Detected:
 
 
 Opening: TypeAlias = Callable[[Path], AbstractContextManager[OpenedDatabase]]
+_IsRow: TypeAlias = Callable[[bytes, bytes, str], bool]
 
 
 def detect_format(store: StoreDirectory, *, opening: Opening = opened) -> Detected:
@@ -112,7 +113,8 @@ def _key_value(name: str, database: OpenedDatabase) -> Detected:
         form = StoreFormat.HEADERS_KV if family == WITH_HEADERS else StoreFormat.TIMESTAMPED_KV
         detection = Detected(format=form, why=f"it has the column family {family}", is_certain=True)
         if role is JoinStore.SUBSCRIPTIONS:
-            return _by_name(database, family, StoreFormat.SUBSCRIPTION, "a join's subscription store", detection)
+            form = StoreFormat.SUBSCRIPTION
+            return _by_name(database, family, form, is_subscription, "a join's subscription store", detection)
         return detection
     if PLAIN not in database.families:
         raise StateDirectoryError(
@@ -122,13 +124,15 @@ def _key_value(name: str, database: OpenedDatabase) -> Detected:
         )
     detection = _plain(database)
     if role is JoinStore.LIST:
-        return _by_name(database, PLAIN, StoreFormat.LIST_VALUE, "a join's list store", detection)
+        return _by_name(database, PLAIN, StoreFormat.LIST_VALUE, is_list, "a join's list store", detection)
     return detection
 
 
-def _by_name(database: OpenedDatabase, family: str, form: StoreFormat, whose: str, else_: Detected) -> Detected:
+def _by_name(
+    database: OpenedDatabase, family: str, form: StoreFormat, is_row: _IsRow, whose: str, else_: Detected
+) -> Detected:
     """The format of a store with the name of a join's own: its rows must fit, else a person has given the name."""
-    fits = [_PROOFS[form](key, value, family) for key, value in islice(database.rows(family), _ROWS)]
+    fits = [is_row(key, value, family) for key, value in islice(database.rows(family), _ROWS)]
     if fits and not any(fits):
         return replace(else_, why=f"{else_.why}. Its name is that of {whose}, but its rows do not fit this name")
     if fits and all(fits):
@@ -326,9 +330,3 @@ def is_in_segment(form: StoreFormat, key: bytes, value: bytes, span: Span) -> bo
         return False
     is_not_before = stamp is None or window.start_ms <= stamp
     return span.has(window.last_ms) and window.sequence_number == 0 and is_not_before
-
-
-_PROOFS: Final[dict[StoreFormat, Callable[[bytes, bytes, str], bool]]] = {
-    StoreFormat.SUBSCRIPTION: is_subscription,
-    StoreFormat.LIST_VALUE: is_list,
-}

@@ -73,7 +73,7 @@ class DatabaseWriter:
     def finish(self) -> None:
         """Writes all rows to tables, and closes the database. Deleted rows leave no trace."""
         self._write_if(not self._batch.is_empty())
-        with _in_words(self._folder):
+        with in_words(self._folder):
             for name in self._handles:
                 family = self._database.get_column_family(name)
                 family.flush()
@@ -91,7 +91,7 @@ class DatabaseWriter:
 
     def _write_if(self, wanted: bool) -> None:
         if wanted:
-            with _in_words(self._folder):
+            with in_words(self._folder):
                 self._database.write(self._batch, self._options)
             self._batch = self._new_batch()
 
@@ -109,7 +109,7 @@ def new_database(folder: Path, families: Iterable[str], release: Release) -> Ite
         raise StateDirectoryError(f"{folder} is not empty; a new database needs a folder of its own.")
     folder.mkdir(parents=True, exist_ok=True)
     names = tuple(dict.fromkeys((_DEFAULT, *families)))
-    with _in_words(folder):
+    with in_words(folder):
         writer = DatabaseWriter(_created(folder, names, release), names, folder)
     try:
         yield writer
@@ -117,7 +117,7 @@ def new_database(folder: Path, families: Iterable[str], release: Release) -> Ite
         writer.close()
         raise
     writer.finish()
-    with _in_words(folder):
+    with in_words(folder):
         _settle(folder, release)
 
 
@@ -146,7 +146,7 @@ def _options(release: Release) -> Options:
 
 
 @contextmanager
-def _in_words(folder: Path) -> Iterator[None]:
+def in_words(folder: Path) -> Iterator[None]:
     try:
         yield
     except ImportError:

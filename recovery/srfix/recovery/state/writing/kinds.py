@@ -9,10 +9,10 @@ plain-kv one: their changelogs hold the stored bytes.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
 from srfix.recovery.errors import FormatError, StateDirectoryError
 from srfix.recovery.state.checkpoints import OffsetMeaning
@@ -24,7 +24,6 @@ from srfix.recovery.state.formats.values import (
     WITH_HEADERS,
     Headers,
 )
-from srfix.recovery.state.formats.windows import WindowedKeys
 from srfix.recovery.state.layouts import KeyOrder, StoreFormat
 from srfix.serde.errors import UsageError
 
@@ -118,7 +117,7 @@ class WrittenKind(Enum):
 
     @property
     def is_segmented(self) -> bool:
-        return _KINDS[self].windows is not None
+        return self.format.layout.windows is not None
 
     @property
     def has_retention(self) -> bool:
@@ -128,17 +127,17 @@ class WrittenKind(Enum):
 
 def stored(kind: WrittenKind, payload: bytes, *, timestamp_ms: int | None, headers: Headers = ()) -> bytes:
     """A value as the store holds it; `NO_TIMESTAMP` for none. For a versioned store see `writing.stores`."""
-    return _KINDS[kind].encode(payload, timestamp_ms, headers)
+    return kind.format.layout.values[kind.family].encode(payload, timestamp_ms, headers)
 
 
 def stored_keys(kind: WrittenKind, key: bytes) -> tuple[bytes, bytes | None]:
-    layout = _KINDS[kind]
-    if layout.windows is None or not layout.is_time_first:
+    layout = kind.format.layout
+    if layout.windows is None or layout.order is not KeyOrder.TIMES_AND_KEY:
         return key, None
     try:
         own, window = layout.windows.decode(key)
         row = layout.windows.encode_time_first(own, window)
-        return row, layout.windows.encode_key_first(own, window) if layout.has_index else None
+        return row, layout.windows.encode_key_first(own, window) if _KINDS[kind].has_index else None
     except FormatError as error:
         raise StateDirectoryError(
             f"the key {key.hex()} does not belong to a store of the kind {kind.value}: {error.message}. Check --kind"
@@ -146,7 +145,7 @@ def stored_keys(kind: WrittenKind, key: bytes) -> tuple[bytes, bytes | None]:
 
 
 def segment_time(kind: WrittenKind, key: bytes) -> int:
-    windows = _KINDS[kind].windows
+    windows = kind.format.layout.windows
     if windows is None:
         raise StateDirectoryError(f"a store of the kind {kind.value} has no segments")
     try:
@@ -167,15 +166,11 @@ def check_kind(kind: WrittenKind, release: Release) -> None:
         raise UsageError(f"Kafka Streams {release} has no stores of the kind {kind.value}: they came with {since}.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Kind:
+class _Kind(NamedTuple):
     format: StoreFormat
     family: str
     since: Release
-    encode: Callable[[bytes, int | None, Headers], bytes]
-    windows: WindowedKeys | None
-    is_time_first: bool
-    has_index: bool
+    has_index: bool = False
 
 
 _FIRST: Final = Release(2, 0)
@@ -184,36 +179,23 @@ _TIME_FIRST: Final = Release(3, 3)
 _HEADERS: Final = Release(4, 3)
 
 
-def _kind(form: StoreFormat, family: str, since: Release, *, has_index: bool = False) -> _Kind:
-    layout = form.layout
-    return _Kind(
-        format=form,
-        family=family,
-        since=since,
-        encode=layout.values[family].encode,
-        windows=layout.windows,
-        is_time_first=layout.order is KeyOrder.TIMES_AND_KEY,
-        has_index=has_index,
-    )
-
-
 _KINDS: Final[Mapping[WrittenKind, _Kind]] = {
-    WrittenKind.PLAIN_KV: _kind(StoreFormat.PLAIN_KV, PLAIN, _FIRST),
-    WrittenKind.TIMESTAMPED_KV: _kind(StoreFormat.TIMESTAMPED_KV, TIMESTAMPED, _STAMPS),
-    WrittenKind.HEADERS_KV: _kind(StoreFormat.HEADERS_KV, WITH_HEADERS, _HEADERS),
-    WrittenKind.PLAIN_WINDOW: _kind(StoreFormat.PLAIN_WINDOW, PLAIN, _FIRST),
-    WrittenKind.TIMESTAMPED_WINDOW: _kind(StoreFormat.TIMESTAMPED_WINDOW, TIMESTAMPED, _STAMPS),
-    WrittenKind.HEADERS_WINDOW: _kind(StoreFormat.HEADERS_WINDOW, WITH_HEADERS, _HEADERS),
-    WrittenKind.TIME_FIRST_WINDOW: _kind(StoreFormat.TIME_FIRST_WINDOW, PLAIN, _TIME_FIRST),
-    WrittenKind.INDEXED_TIME_FIRST_WINDOW: _kind(StoreFormat.TIME_FIRST_WINDOW, PLAIN, _TIME_FIRST, has_index=True),
-    WrittenKind.HEADERS_TIME_FIRST_WINDOW: _kind(
+    WrittenKind.PLAIN_KV: _Kind(StoreFormat.PLAIN_KV, PLAIN, _FIRST),
+    WrittenKind.TIMESTAMPED_KV: _Kind(StoreFormat.TIMESTAMPED_KV, TIMESTAMPED, _STAMPS),
+    WrittenKind.HEADERS_KV: _Kind(StoreFormat.HEADERS_KV, WITH_HEADERS, _HEADERS),
+    WrittenKind.PLAIN_WINDOW: _Kind(StoreFormat.PLAIN_WINDOW, PLAIN, _FIRST),
+    WrittenKind.TIMESTAMPED_WINDOW: _Kind(StoreFormat.TIMESTAMPED_WINDOW, TIMESTAMPED, _STAMPS),
+    WrittenKind.HEADERS_WINDOW: _Kind(StoreFormat.HEADERS_WINDOW, WITH_HEADERS, _HEADERS),
+    WrittenKind.TIME_FIRST_WINDOW: _Kind(StoreFormat.TIME_FIRST_WINDOW, PLAIN, _TIME_FIRST),
+    WrittenKind.INDEXED_TIME_FIRST_WINDOW: _Kind(StoreFormat.TIME_FIRST_WINDOW, PLAIN, _TIME_FIRST, has_index=True),
+    WrittenKind.HEADERS_TIME_FIRST_WINDOW: _Kind(
         StoreFormat.TIME_FIRST_WINDOW, WINDOW_WITH_HEADERS, _HEADERS, has_index=True
     ),
-    WrittenKind.SESSION: _kind(StoreFormat.SESSION, PLAIN, _FIRST),
-    WrittenKind.HEADERS_SESSION: _kind(StoreFormat.HEADERS_SESSION, SESSION_WITH_HEADERS, _HEADERS),
-    WrittenKind.TIME_FIRST_SESSION: _kind(StoreFormat.TIME_FIRST_SESSION, PLAIN, _TIME_FIRST, has_index=True),
-    WrittenKind.HEADERS_TIME_FIRST_SESSION: _kind(
+    WrittenKind.SESSION: _Kind(StoreFormat.SESSION, PLAIN, _FIRST),
+    WrittenKind.HEADERS_SESSION: _Kind(StoreFormat.HEADERS_SESSION, SESSION_WITH_HEADERS, _HEADERS),
+    WrittenKind.TIME_FIRST_SESSION: _Kind(StoreFormat.TIME_FIRST_SESSION, PLAIN, _TIME_FIRST, has_index=True),
+    WrittenKind.HEADERS_TIME_FIRST_SESSION: _Kind(
         StoreFormat.TIME_FIRST_SESSION, SESSION_WITH_HEADERS, _HEADERS, has_index=True
     ),
-    WrittenKind.VERSIONED: _kind(StoreFormat.VERSIONED, PLAIN, Release(3, 5)),
+    WrittenKind.VERSIONED: _Kind(StoreFormat.VERSIONED, PLAIN, Release(3, 5)),
 }

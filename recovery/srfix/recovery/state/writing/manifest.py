@@ -35,18 +35,15 @@ _END_OF_CUSTOM_FIELDS: Final = 1
 _MOST_VARINT_BYTES: Final = 10
 
 
-def strip_manifest(content: bytes, *, path: str, tags: frozenset[int] = UNKNOWN_TO_5_18) -> bytes:
-    """A MANIFEST without the fields of these tags, checksums renewed; an edit without a remaining field is left out."""
-    stripped = (strip_edit(record, path=path, tags=tags) for record in read_records(content, path=path))
+def strip_manifest(content: bytes, *, path: str) -> bytes:
+    """A MANIFEST without these fields, checksums renewed; an edit without a remaining field is left out."""
+    stripped = (strip_edit(record, path=path) for record in read_records(content, path=path))
     return write_records(edit for edit in stripped if edit)
 
 
-def strip_edit(record: bytes, *, path: str, tags: frozenset[int] = UNKNOWN_TO_5_18) -> bytes:
-    out = bytearray()
-    for tag, begin, end in fields_of(record, path):
-        if tag not in tags:
-            out += record[begin:end]
-    return bytes(out)
+def strip_edit(record: bytes, *, path: str) -> bytes:
+    fields = fields_of(record, path)
+    return b"".join(record[begin:end] for tag, begin, end in fields if tag not in UNKNOWN_TO_5_18)
 
 
 def fields_of(record: bytes, path: str) -> list[tuple[int, int, int]]:

@@ -25,7 +25,7 @@ from typing import IO, Final
 import portalocker
 
 from srfix.recovery.errors import StateDirectoryError
-from srfix.recovery.state.writing.database import sync
+from srfix.recovery.state.writing.database import in_words, sync
 from srfix.serde import bounds
 from srfix.serde.files import parse_json, read_file, write_whole
 from srfix.serde.schemas.models import Json
@@ -47,10 +47,9 @@ class Staging:
     replaces: bool = False
 
     @property
-    def note(self) -> str | None:
-        if not self.replaces:
-            return None
-        return "An earlier run was killed before it finished. srfix discarded its files, and wrote everything again."
+    def notes(self) -> list[str]:
+        killed = "An earlier run was killed before it finished. srfix discarded its files, and wrote everything again."
+        return [killed] if self.replaces else []
 
 
 def unfinished_path(target: Path) -> Path:
@@ -65,7 +64,7 @@ def finished_before(target: Path, request: Mapping[str, Json]) -> Json:
     about = _about(unfinished)
     if about.get("request") != dict(request) or about.get("report") is None:
         return None
-    with _in_words(target), _locked(unfinished, target):
+    with in_words(target), _locked(unfinished, target):
         _tidy(unfinished)
     return about["report"]
 
@@ -77,18 +76,18 @@ def staged(target: Path, request: Mapping[str, Json]) -> Iterator[Staging]:
     unfinished = unfinished_path(target)
     is_new = not target.parent.exists()
     with ExitStack() as stack:
-        with _in_words(target):
+        with in_words(target):
             _refuse_foreign(unfinished)
             unfinished.mkdir(parents=True, exist_ok=True)
             stack.enter_context(_locked(unfinished, target))
             _refuse_existing(target)
         staging = Staging(whole=unfinished / _WHOLE, scratch=unfinished / _SCRATCH)
         try:
-            with _in_words(target):
+            with in_words(target):
                 staging.replaces = staging.whole.exists()
                 about = _begin(unfinished, request)
             yield staging
-            with _in_words(target):
+            with in_words(target):
                 _finish(staging, unfinished, target, about)
         except (Exception, KeyboardInterrupt):
             if target.is_dir() and not staging.whole.exists():
@@ -174,13 +173,3 @@ def _locked(unfinished: Path, target: Path) -> Iterator[IO[bytes]]:
             f"Another srfix process is building {target} now (it holds the lock {unfinished / _LOCK}). Wait for "
             "it, or name another directory."
         ) from None
-
-
-@contextmanager
-def _in_words(target: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StateDirectoryError(
-            f"{target} cannot be written: {error.strerror or error}. Check the permissions, and how much room is left."
-        ) from error

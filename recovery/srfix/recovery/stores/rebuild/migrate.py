@@ -59,8 +59,7 @@ def migrate(state: ApplicationState, target: Path, migration: Migration, *, requ
     if done is not None:
         return done
     with staged(target, request) as staging:
-        tally = Tally()
-        tally.notes += [] if staging.note is None else [staging.note]
+        tally = Tally(notes=staging.notes)
         migrate_into(state, staging.whole, migration, tally)
         tally.refuse_unreadable(migration.on_error)
         staging.report = tally.as_json()

@@ -90,10 +90,10 @@ class Rebuild:
 def build(job: Rebuild, cluster: TopicReader, ranges: Sequence[ReadRange], staging: Staging, tally: Tally) -> None:
     folders = {} if job.beside is None else take_over(job, staging, tally)
     if job.payload is None:
-        _restore(job, cluster, ranges, _in(staging.whole, job.release, folders), tally)
+        _restore(job, cluster, ranges, staging.whole, folders, tally)
     else:
         raw = staging.scratch / job.application
-        _restore(job, cluster, ranges, _in(raw, job.release, {}), Tally())
+        _restore(job, cluster, ranges, raw, {}, Tally())
         _rewrite(job, raw, staging.whole, folders, tally)
 
 
@@ -120,8 +120,7 @@ def rebuild(
         return done
     ranges = _ranges(job, cluster)
     with staged(target, request) as staging:
-        tally = Tally()
-        tally.notes += [] if staging.note is None else [staging.note]
+        tally = Tally(notes=staging.notes)
         build(job, cluster, ranges, staging, tally)
         tally.refuse_unreadable(job.on_error)
         if job.payload is None:
@@ -162,29 +161,29 @@ def _ranges(job: Rebuild, cluster: TopicReader) -> tuple[ReadRange, ...]:
     )
 
 
-_Folder = Callable[[str], TaskFolder]
-
-
-def _in(parent: Path, release: Release, folders: dict[str, TaskFolder]) -> _Folder:
-    def folder(task: str) -> TaskFolder:
-        if task not in folders:
-            folders[task] = TaskFolder(parent / task, release)
-        return folders[task]
-
-    return folder
-
-
-def _restore(job: Rebuild, cluster: TopicReader, ranges: Sequence[ReadRange], folder: _Folder, tally: Tally) -> None:
+def _by_task(job: Rebuild, ranges: Sequence[ReadRange]) -> dict[str, list[ReadRange]]:
     by_task: dict[str, list[ReadRange]] = {}
     for read_range in ranges:
         # Without a committed offset, nothing is restored: Kafka Streams makes that task's store itself.
         if read_range.end_offset > 0:
             by_task.setdefault(job.task(read_range.partition), []).append(read_range)
-    for task, parts in by_task.items():
+    return by_task
+
+
+def _restore(
+    job: Rebuild,
+    cluster: TopicReader,
+    ranges: Sequence[ReadRange],
+    parent: Path,
+    folders: Mapping[str, TaskFolder],
+    tally: Tally,
+) -> None:
+    for task, parts in _by_task(job, ranges).items():
+        folder = folders.get(task) or TaskFolder(parent / task, job.release)
         counts = tally.store(task, job.store.name)
         starts = [(job.topic, read_range.partition, read_range.end_offset) for read_range in parts]
         entries = checkpoint_entries(starts, job.release.offset_meaning(is_global=job.is_global))
-        with store_writer(job.store, folder(task).path, job.release) as writer:
+        with store_writer(job.store, folder.path, job.release) as writer:
             for read_range in parts:
                 for record in cluster.read(
                     job.topic,
@@ -198,8 +197,8 @@ def _restore(job: Rebuild, cluster: TopicReader, ranges: Sequence[ReadRange], fo
                         writer.restore(record.key, record.value, timestamp_ms=record.timestamp, headers=record.headers)
             writer.finish(entries)
             counts.late = writer.late
-        folder(task).has_come_to(entries)
-        folder(task).finish()
+        folder.has_come_to(entries)
+        folder.finish()
 
 
 def _rewrite(job: Rebuild, raw: Path, whole: Path, folders: dict[str, TaskFolder], tally: Tally) -> None:
@@ -209,9 +208,6 @@ def _rewrite(job: Rebuild, raw: Path, whole: Path, folders: dict[str, TaskFolder
     changes = {job.store.name: StoreChange(payload=job.payload, form=job.store.kind.format)}
     migration = Migration(release=job.release, changes=changes, on_error=job.on_error)
     migrate_into(state, whole, migration, tally, folders=folders)
-
-
-_WHOLE, _SCRATCH = "whole", "scratch"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,10 +294,7 @@ def tasks_to_build(job: Rebuild, ranges: Sequence[ReadRange]) -> list[TaskToBuil
     taken_over = (
         {} if beside is None else {str(Path(task.path).relative_to(beside.path)): task for task in beside.tasks}
     )
-    restored: dict[str, list[ReadRange]] = {}
-    for read_range in ranges:
-        if read_range.end_offset > 0:
-            restored.setdefault(job.task(read_range.partition), []).append(read_range)
+    restored = _by_task(job, ranges)
     return [
         TaskToBuild(path=path, ranges=tuple(restored.get(path, ())), beside=taken_over.get(path))
         for path in dict.fromkeys((*taken_over, *restored))
