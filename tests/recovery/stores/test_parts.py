@@ -18,11 +18,10 @@ from srfix.recovery.errors import RowsUnreadableError
 from srfix.recovery.facts.decoding import RecordDecoder
 from srfix.recovery.state.directory import ApplicationState
 from srfix.recovery.state.directory_reader import read_state_directory
-from srfix.recovery.state.reading.store import StateStore
 from srfix.recovery.state.writing.kinds import Release
 from srfix.recovery.stores.choices import OnError, Until
 from srfix.recovery.stores.differences import CompareWork, ranges_to_compare
-from srfix.recovery.stores.exporting import ExportFormat, export_on_spark, exporting
+from srfix.recovery.stores.exporting import ExportFormat, ExportWork, export_on_spark, exporting
 from srfix.recovery.stores.parts import SecondAnswers
 from srfix.recovery.stores.rebuild.change import Reserialiser
 from srfix.recovery.stores.rebuild.rebuild import BuildOnSpark, Rebuild, rebuild
@@ -142,15 +141,17 @@ class TestScan:
         assert [bool(part.store.damages) for part in parts] == [False, True, False]
 
 
+def export(form: ExportFormat, decoder: RecordDecoder, out: Path) -> ExportWork:
+    return ExportWork(form=form, application=APPLICATION, decoder=decoder, second=SecondAnswers(), folder=str(out))
+
+
 class TestExport:
     @pytest.mark.parametrize("form", [ExportFormat.PARQUET, ExportFormat.JSONL])
     def test_each_task_has_its_file_as_one_process_writes_it(
         self, form: ExportFormat, state: ApplicationState, registry: FixtureRegistry, tmp_path: Path
     ) -> None:
         decoder, stores = by_id(registry), stores_of(state)
-        done = export_on_spark(
-            WorkerHere(), stores, tmp_path, form, application=APPLICATION, decoder=decoder, second=SecondAnswers()
-        )
+        done = export_on_spark(WorkerHere(), export(form, decoder, tmp_path), stores)
         assert sorted(path.name for path in tmp_path.iterdir()) == [f"{STORE}-0_{n}.{form.value}" for n in range(3)]
         for part, store in zip(done, stores, strict=True):
             here = tmp_path / f"here.{form.value}"
@@ -169,15 +170,12 @@ class TestExport:
     ) -> None:
         (tmp_path / f"{STORE}-0_2.csv").write_text("mine")
 
-        def export(stores: list[StateStore]) -> None:
-            how = {"application": APPLICATION, "decoder": by_id(registry), "second": SecondAnswers()}
-            export_on_spark(WorkerHere(), stores, tmp_path, ExportFormat.CSV, **how)  # type: ignore[arg-type]
-
+        work = export(ExportFormat.CSV, by_id(registry), tmp_path)
         with pytest.raises(UsageError, match=r"0_2\.csv exists already"):
-            export(stores_of(state))
+            export_on_spark(WorkerHere(), work, stores_of(state))
         registry.close()
         with pytest.raises(RegistryUnreachableError):
-            export(stores_of(state)[:2])
+            export_on_spark(WorkerHere(), work, stores_of(state)[:2])
         assert [path.name for path in tmp_path.iterdir()] == [f"{STORE}-0_2.csv"]
 
 

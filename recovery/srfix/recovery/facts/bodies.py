@@ -16,7 +16,7 @@ from srfix.recovery.census.interface import Census, CensusProgress, IdCount
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.cluster.log_reader import GaveUp
 from srfix.recovery.cluster.raw_record import RawRecord
-from srfix.recovery.facts.decoding import Deserializer, RecordDecoder
+from srfix.recovery.facts.decoding import Deserializer, RecordDecoder, key_deserializer
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import DecodeError, ResolveError, SrfixError, TrailingBytesError
 from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role
@@ -174,7 +174,6 @@ class _Judge:
         context: str,
         raw_key_ids: Container[SchemaId] = frozenset(),
     ) -> None:
-        from srfix.recovery.facts.decoding import key_deserializer
         from srfix.serde.deserializer import SchemaDeserializer
         from srfix.serde.resolve.policies import ById
 

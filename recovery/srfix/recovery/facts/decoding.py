@@ -348,20 +348,15 @@ def window_of(keys: Iterable[bytes], reads: Callable[[bytes], bool]) -> WindowKi
 
 
 def key_deserializer(resolver: Resolver, window: WindowKind | None) -> Deserializer:
-    from srfix.serde.deserializer import SchemaDeserializer
+    from srfix.serde.deserializer import SchemaDeserializer, WindowedDeserializer
 
     deserialize = SchemaDeserializer(resolver)
-    return deserialize if window is None else _Windowed(deserialize, window)
+    if window is None:
+        return deserialize
+    with_window = WindowedDeserializer(deserialize, window)
 
-
-class _Windowed:
-    """Only the key, because a `Deserializer`'s rows have no room for a window."""
-
-    def __init__(self, deserialize: Deserializer, window: WindowKind) -> None:
-        from srfix.serde.deserializer import WindowedDeserializer
-
-        self._deserialize = WindowedDeserializer(deserialize, window)
-
-    def __call__(self, payload: bytes | None, context: Context) -> Value:
-        key = self._deserialize(payload, context)
+    def only_key(payload: bytes | None, context: Context) -> Value:  # a row has no room for a window
+        key = with_window(payload, context)
         return None if key is None else key.key
+
+    return only_key

@@ -27,20 +27,12 @@ class Place:
     task: Task
     store: StoreDirectory
 
-    def offset(self, topic: Topic, partition: int) -> int | None:
-        """The offset of a partition up to which the store has come, by the checkpoint; None if nothing is written down."""
-        entries = self.store.offsets.entries if self.store.offsets is not None else ()
-        if self.task.checkpoint is not None:
-            entries = self.task.checkpoint.entries
-        offsets = (entry.offset for entry in entries if (entry.topic, entry.partition) == (topic, partition))
-        return next(offsets, None)
-
     def reached(self, topic: Topic, partition: int, meaning: OffsetMeaning) -> int | None:
         """The offset before which all rows of a partition are on disk; None if the directory or `meaning` does not show it."""
-        offset = self.offset(topic, partition)
-        if offset is None:
-            return None
-        return offset + 1 if self._meaning(meaning) is OffsetMeaning.LAST_RECORD else offset
+        kept = self.task.checkpoint or self.store.offsets
+        entries = () if kept is None else kept.entries
+        here = (entry for entry in entries if (entry.topic, entry.partition) == (topic, partition))
+        return next((entry.restore_start(self._meaning(meaning)) for entry in here), None)
 
     def _meaning(self, meaning: OffsetMeaning) -> OffsetMeaning:
         if self.task.is_global:

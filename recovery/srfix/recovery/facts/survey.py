@@ -77,7 +77,7 @@ class Survey:
     """How restores read, if the person said."""
     gone: frozenset[str] = frozenset()
     """Applications that the person calls gone for good."""
-    _known_subjects: frozenset[Subject] | None = None
+
     _commits: dict[str, Mapping[tuple[Topic, int], Commit] | ClusterError] = field(default_factory=dict)
     _latest: dict[Subject, SchemaVersion | None] = field(default_factory=dict)
     _latest_is_listed: bool = False
@@ -130,9 +130,7 @@ class Survey:
 
     def has_subject(self, subject: Subject) -> bool:
         """True if the subject is in the listing, even with only soft-deleted versions."""
-        if self._known_subjects is None:
-            self._known_subjects = frozenset(self.subjects())
-        return subject in self._known_subjects
+        return subject in self.once(("known subjects",), lambda: frozenset(self.subjects()))
 
     def ask_commits(self, groups: Iterable[str]) -> None:
         """Asks for the committed offsets of many groups side by side; `commits` then answers from memory.

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from hashlib import blake2b
-from itertools import repeat
-from typing import Final, NamedTuple
+from itertools import islice, repeat
+from typing import Final, NamedTuple, TypeVar
 
+from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.state.reading.store import StateStore
 from srfix.serde.wire import is_schema_id
 from srfix.serde.wire_peek import NO_PAYLOAD, SchemaIdPeek
 
+_Row = TypeVar("_Row", bound="tuple[bytes, *tuple[object, ...]]")
+_Record = TypeVar("_Record", bound="tuple[bytes, *tuple[object, ...]]")
+_CHUNK: Final = 1_000
 _DIGEST_SIZE: Final = 16
 _REST: Final = struct.Struct(">iq")
 """After a digest: the schema id, or a mark instead of an id, and the timestamp."""
@@ -99,6 +103,28 @@ class Keeping:
             + pack(schema_id, _NO_TIMESTAMP if timestamp is None else timestamp)
             for value, schema_id, timestamp in zip(values, ids, timestamps, strict=False)
         ]
+
+    def records(self, records: Iterable[RawRecord]) -> Iterator[tuple[RawRecord, bytes]]:
+        """Each record with the summary of its value; a tombstone's is that of an empty value."""
+        records = iter(records)
+        while chunk := list(islice(records, _CHUNK)):
+            summaries = self([record.value or b"" for record in chunk], [record.timestamp for record in chunk])
+            yield from zip(chunk, summaries, strict=True)
+
+
+def side_by_side(here: Iterator[_Row], topic: Iterator[_Record]) -> Iterator[tuple[_Row | None, _Record | None]]:
+    """The rows of both sides, which come by their first field, paired by it; None for a side that lacks it."""
+    row, record = next(here, None), next(topic, None)
+    while row is not None or record is not None:
+        if record is None or (row is not None and row[0] < record[0]):
+            yield row, None
+            row = next(here, None)
+        elif row is None or record[0] < row[0]:
+            yield None, record
+            record = next(topic, None)
+        else:
+            yield row, record
+            row, record = next(here, None), next(topic, None)
 
 
 def kind_of(here: ValueSummary, topic: ValueSummary) -> DifferenceKind:

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from itertools import islice, repeat
+from itertools import repeat
 from pathlib import Path
 from typing import Final, Literal
 
@@ -42,11 +42,11 @@ from srfix.recovery.stores.difference_kinds import (
     Keeping,
     ValueSummary,
     kind_of,
+    side_by_side,
 )
 from srfix.recovery.stores.version_differences import version_differences
 from srfix.serde.subjects.names import Topic
 
-_CHUNK: Final = 1_000
 _TOMBSTONE: Final = b""
 """The summary of a key whose newest record is a tombstone: unlike a key without a record, it is not in the store."""
 _AS_STORED: Final = {
@@ -106,26 +106,17 @@ def _differences(
     is_let_go: Callable[[bytes], bool],
 ) -> Iterator[Difference | None]:
     """None for a key that does not differ. Both sides come by key; `absent` is the kind for a row without a record."""
-    row, record = next(here, None), next(topic_rows, None)
-    while row is not None or record is not None:
-        if record is None or (row is not None and row[0] < record[0]):
-            assert row is not None
-            yield Difference(kind=absent, key=row[0], store_id=ValueSummary.read(row[1]).schema_id, topic_id=None)
-            row = next(here, None)
-        elif row is None or record[0] < row[0]:
-            if record[1] != _TOMBSTONE:
-                topic_id = ValueSummary.read(record[1]).schema_id
-                kind = DifferenceKind.NOT_KNOWN if is_let_go(record[0]) else DifferenceKind.MISSING
-                yield Difference(kind=kind, key=record[0], store_id=None, topic_id=topic_id)
-            record = next(topic_rows, None)
-        elif record[1] == _TOMBSTONE:
-            yield Difference(
-                kind=DifferenceKind.EXTRA, key=row[0], store_id=ValueSummary.read(row[1]).schema_id, topic_id=None
-            )
-            row, record = next(here, None), next(topic_rows, None)
-        else:
-            yield None if row[1] == record[1] else _difference(row[0], row[1], record[1])
-            row, record = next(here, None), next(topic_rows, None)
+    for row, record in side_by_side(here, topic_rows):
+        if record is not None and record[1] != _TOMBSTONE:
+            if row is not None:
+                yield None if row[1] == record[1] else _difference(row[0], row[1], record[1])
+                continue
+            kind = DifferenceKind.NOT_KNOWN if is_let_go(record[0]) else DifferenceKind.MISSING
+            topic_id = ValueSummary.read(record[1]).schema_id
+            yield Difference(kind=kind, key=record[0], store_id=None, topic_id=topic_id)
+        elif row is not None:
+            kind = absent if record is None else DifferenceKind.EXTRA
+            yield Difference(kind=kind, key=row[0], store_id=ValueSummary.read(row[1]).schema_id, topic_id=None)
 
 
 class _Span:
@@ -177,15 +168,9 @@ def _difference(key: bytes, stored: bytes, recorded: bytes) -> Difference | None
 
 
 def _told_by(records: Iterable[RawRecord], *, has_ids: bool) -> Iterator[tuple[bytes, bytes]]:
-    keep = Keeping(has_ids=has_ids)
-    records = iter(records)
-    while chunk := list(islice(records, _CHUNK)):
-        some = [record for record in chunk if record.key is not None]  # a restore skips a null key
-        values = [record.value for record in some]
-        summaries = keep([value or b"" for value in values], [record.timestamp for record in some])
-        for record, value, summary in zip(some, values, summaries, strict=True):
-            assert record.key is not None
-            yield record.key, _TOMBSTONE if value is None else summary
+    for record, summary in Keeping(has_ids=has_ids).records(records):
+        if record.key is not None:  # a restore skips a null key
+            yield record.key, _TOMBSTONE if record.value is None else summary
 
 
 @contextmanager

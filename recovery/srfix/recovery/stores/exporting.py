@@ -298,6 +298,7 @@ class ExportWork:
     decoder: RecordDecoder
     second: SecondAnswers
     folder: str
+    """The folder of the files."""
     is_typed: bool = False
 
     def __call__(self, part: StateStore) -> ExportedPart:
@@ -318,31 +319,15 @@ def file_name(store: StateStore, form: ExportFormat) -> str:
     return f"{store.name}-{store.task.name}.{form.value}"
 
 
-def export_on_spark(
-    engine: PartsEngine,
-    stores: Sequence[StateStore],
-    out: Path,
-    form: ExportFormat,
-    *,
-    application: str,
-    decoder: RecordDecoder,
-    second: SecondAnswers,
-    is_typed: bool = False,
-) -> list[ExportedPart]:
+def export_on_spark(engine: PartsEngine, work: ExportWork, stores: Sequence[StateStore]) -> list[ExportedPart]:
     """Writes each part to `STORE-TASK.parquet` or the like; they get their names when all are complete."""
-    places = [out / file_name(store, form) for store in stores]
+    out = Path(work.folder)
+    places = [out / file_name(store, work.form) for store in stores]
     for place in places:
         refuse_existing(place)
     with unfinished_folder(out) as folder:
-        work = ExportWork(
-            form=form,
-            application=application,
-            decoder=decoder,
-            second=second,
-            folder=str(folder),
-            is_typed=is_typed,
-        )
-        done = engine.run(work, stores, doing=f"exporting {stores[0].name}" if stores else "exporting")
+        doing = f"exporting {stores[0].name}" if stores else "exporting"
+        done = engine.run(replace(work, folder=str(folder)), stores, doing=doing)
         for part, place in zip(done, places, strict=True):
             refuse_existing(place)
             take(Path(part.path), place)

@@ -49,6 +49,15 @@ _STALL: Final = re.compile(
 _HOW: Final = {"Stalling": "stalling", "Stopping": "stopping"}
 _LEVEL_0: Final = re.compile(r"we have (\d{1,9}) level-0 files")
 _ERROR: Final = re.compile(r"\[ERROR\]|Corruption:|IO error:")
+_THAT_HURT: Final = {
+    ("disable_auto_compactions", "true"): "compaction is switched off (disable_auto_compactions): files and tombstones "
+    "pile up.",
+    ("compaction_style", "kCompactionStyleNone"): "there is no compaction (kCompactionStyleNone): files and tombstones "
+    "pile up.",
+    ("compaction_style", "kCompactionStyleFIFO"): "compaction is FIFO: it deletes the oldest files, even if they hold "
+    "rows that are still valid.",
+    ("table.no_block_cache", "true"): "there is no block cache: each look-up reads from disk.",
+}
 _EVENT: Final = "EVENT_LOG_v1 "
 _MOST_BYTES: Final = 64 << 20
 """How much of each LOG file is read, from its start; Streams' own files are much smaller."""
@@ -123,18 +132,7 @@ def options_that_hurt(options: RocksDBOptions) -> tuple[str, ...]:
     sentences: list[str] = []
     for family, of in sorted(options.families.items()):
         where = f"Column family {family}: "
-        if of.get("disable_auto_compactions") == "true":
-            sentences.append(
-                where + "compaction is switched off (disable_auto_compactions): files and tombstones pile up."
-            )
-        if of.get("compaction_style") == "kCompactionStyleNone":
-            sentences.append(where + "there is no compaction (kCompactionStyleNone): files and tombstones pile up.")
-        if of.get("compaction_style") == "kCompactionStyleFIFO":
-            sentences.append(
-                where + "compaction is FIFO: it deletes the oldest files, even if they hold rows that are still valid."
-            )
-        if of.get("table.no_block_cache") == "true":
-            sentences.append(where + "there is no block cache: each look-up reads from disk.")
+        sentences += (where + what for (name, value), what in _THAT_HURT.items() if of.get(name) == value)
         buffer, buffers = _number(of, "write_buffer_size"), _number(of, "max_write_buffer_number")
         if buffer is not None and buffer < 1 << 20:
             sentences.append(

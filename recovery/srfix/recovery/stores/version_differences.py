@@ -24,15 +24,22 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from typing import Final, NamedTuple
 
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.state.reading.store import StateStore
 from srfix.recovery.state.writing.database import in_order
-from srfix.recovery.stores.difference_kinds import KEPT_SIZE, Difference, DifferenceKind, Keeping, ValueSummary, kind_of
+from srfix.recovery.stores.difference_kinds import (
+    KEPT_SIZE,
+    Difference,
+    DifferenceKind,
+    Keeping,
+    ValueSummary,
+    kind_of,
+    side_by_side,
+)
 
-_CHUNK: Final = 1_000
 _LENGTH: Final = struct.Struct(">I")
 _TIME: Final = struct.Struct(">q")
 _RECORD: Final = struct.Struct(">?qq")
@@ -49,14 +56,11 @@ class _Version(NamedTuple):
     from_ms: int
     to_ms: int | None
     summary: ValueSummary
-
-
-class _TopicVersion(NamedTuple):
-    version: _Version
-    is_tombstone: bool
-    late_ms: int
-    offset: int
-    end_late_ms: int
+    is_tombstone: bool = False
+    """This field and the next ones are a topic's."""
+    late_ms: int = 0
+    offset: int = 0
+    end_late_ms: int = 0
     """By how much the ending record was late; 0 if the version still holds."""
 
 
@@ -92,36 +96,23 @@ def version_differences(
     progress = _Progress()
     with in_order(_told_by(records, progress)) as sorted_records, in_order(_told_by_rows(store, progress)) as rows:
         is_whole = not is_cut and progress.is_whole_behind(0, end)
-        here, topic_versions = map(_read_row, rows), _versions(sorted_records)
-        row, record = next(here, None), next(topic_versions, None)
-        while row is not None or record is not None:
-            if record is None or (row is not None and row.place < record.version.place):
-                assert row is not None
+        for row, topic in side_by_side(map(_read_row, rows), _versions(sorted_records)):
+            if row is not None and topic is not None:
+                kind = _kind(row, topic, progress, is_whole=is_whole)
+                yield None if kind is None else _different(kind, row, topic)
+            elif row is not None:
                 yield _different(DifferenceKind.EXTRA if is_whole else DifferenceKind.NOT_KNOWN, row, None)
-                row = next(here, None)
-            elif row is None or record.version.place < row.place:
-                if record.is_tombstone:
-                    record = next(topic_versions, None)
-                    continue
-                to_ms = record.version.to_ms
-                is_kept = to_ms is None or (
-                    progress.keeps_what_ends(to_ms) and progress.is_whole_behind(record.offset, end)
+            elif topic is not None and not topic.is_tombstone:
+                is_kept = topic.to_ms is None or (
+                    progress.keeps_what_ends(topic.to_ms) and progress.is_whole_behind(topic.offset, end)
                 )
-                is_missing = is_kept and progress.takes(record.late_ms)
-                yield _different(
-                    DifferenceKind.MISSING if is_missing else DifferenceKind.NOT_KNOWN, None, record.version
-                )
-                record = next(topic_versions, None)
-            else:
-                kind = _kind(row, record, progress, is_whole=is_whole)
-                yield None if kind is None else _different(kind, row, record.version)
-                row, record = next(here, None), next(topic_versions, None)
+                is_missing = is_kept and progress.takes(topic.late_ms)
+                yield _different(DifferenceKind.MISSING if is_missing else DifferenceKind.NOT_KNOWN, None, topic)
 
 
-def _kind(row: _Version, record: _TopicVersion, progress: _Progress, *, is_whole: bool) -> DifferenceKind | None:
-    topic = record.version
-    is_taken = progress.takes(record.late_ms)
-    if record.is_tombstone:
+def _kind(row: _Version, topic: _Version, progress: _Progress, *, is_whole: bool) -> DifferenceKind | None:
+    is_taken = progress.takes(topic.late_ms)
+    if topic.is_tombstone:
         return DifferenceKind.EXTRA if is_taken else DifferenceKind.NOT_KNOWN
     if row.summary.digest != topic.summary.digest:
         return kind_of(row.summary, topic.summary) if is_taken else DifferenceKind.NOT_KNOWN
@@ -129,11 +120,8 @@ def _kind(row: _Version, record: _TopicVersion, progress: _Progress, *, is_whole
         return None
     ends_later = topic.to_ms is not None and (row.to_ms is None or row.to_ms > topic.to_ms)
     if ends_later:
-        return (
-            DifferenceKind.STALE
-            if record.late_ms == 0 and progress.takes(record.end_late_ms)
-            else DifferenceKind.NOT_KNOWN
-        )
+        is_stale = topic.late_ms == 0 and progress.takes(topic.end_late_ms)
+        return DifferenceKind.STALE if is_stale else DifferenceKind.NOT_KNOWN
     return DifferenceKind.OTHER_BYTES if is_whole else None  # the topic no longer has the record that ended it
 
 
@@ -155,20 +143,16 @@ def _place(key: bytes, from_ms: int) -> bytes:
 
 
 def _told_by(records: Iterable[RawRecord], progress: _Progress) -> Iterator[tuple[bytes, bytes]]:
-    keep = Keeping()
     newest_ms = _HOLDS
-    records = iter(records)
-    while chunk := list(islice(records, _CHUNK)):
-        summaries = keep([record.value or b"" for record in chunk], [record.timestamp for record in chunk])
-        for record, summary in zip(chunk, summaries, strict=True):
-            if record.offset != progress.following:
-                progress.whole_from = record.offset
-            progress.following = record.offset + 1
-            if record.key is None or record.timestamp is None or record.timestamp < 0:
-                continue  # a restore skips it
-            newest_ms = max(newest_ms, record.timestamp)
-            rest = _RECORD.pack(record.value is None, newest_ms - record.timestamp, record.offset)
-            yield _place(record.key, record.timestamp), summary + rest
+    for record, summary in Keeping().records(records):
+        if record.offset != progress.following:
+            progress.whole_from = record.offset
+        progress.following = record.offset + 1
+        if record.key is None or record.timestamp is None or record.timestamp < 0:
+            continue  # a restore skips it
+        newest_ms = max(newest_ms, record.timestamp)
+        rest = _RECORD.pack(record.value is None, newest_ms - record.timestamp, record.offset)
+        yield _place(record.key, record.timestamp), summary + rest
 
 
 def _told_by_rows(store: StateStore, progress: _Progress) -> Iterator[tuple[bytes, bytes]]:
@@ -198,7 +182,7 @@ def _version(place: bytes, packed: bytes, to_ms: int | None) -> _Version:
     return _Version(place, place[_LENGTH.size : -_TIME.size], from_ms, to_ms, ValueSummary.read(packed))
 
 
-def _versions(sorted_records: Iterator[tuple[bytes, bytes]]) -> Iterator[_TopicVersion]:
+def _versions(sorted_records: Iterator[tuple[bytes, bytes]]) -> Iterator[_Version]:
     """The versions and tombstones, each with its end: where the next record of its key begins."""
     before: tuple[bytes, bytes] | None = None
     for entry in chain(sorted_records, (None,)):
@@ -210,5 +194,7 @@ def _versions(sorted_records: Iterator[tuple[bytes, bytes]]) -> Iterator[_TopicV
             if is_ended and entry is not None:
                 (to_ms,) = _TIME.unpack_from(entry[0], len(entry[0]) - _TIME.size)
                 _, end_late_ms, _offset = _RECORD.unpack_from(entry[1], KEPT_SIZE)
-            yield _TopicVersion(_version(place, packed, to_ms), is_tombstone, late_ms, offset, end_late_ms)
+            yield _version(place, packed, to_ms)._replace(
+                is_tombstone=is_tombstone, late_ms=late_ms, offset=offset, end_late_ms=end_late_ms
+            )
         before = entry

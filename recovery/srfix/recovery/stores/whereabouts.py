@@ -263,11 +263,7 @@ def value_ids(rows: Iterable[StateRow], store: StateStore) -> tuple[SchemaId, ..
     """The schema ids in the values of rows, ascending; empty if no serde wrote them, or if they name schemas by GUID."""
     if store.format is StoreFormat.SUBSCRIPTION:
         return ()
-    rows_read = list(rows)
-    peeked = peek_headers(
-        [row.headers for row in rows_read], SchemaIdPeek()([row.value for row in rows_read]), Role.VALUE
-    )
-    return tuple(sorted(set(filter(is_schema_id, peeked))))
+    return tuple(sorted({schema_id for row in rows for schema_id in record_ids(row)}))
 
 
 def asked_subjects(changelog: Topic, topic: Topic | None, traces: Traces) -> tuple[AskedSubject, ...]:
@@ -352,7 +348,8 @@ def _is_of(record: RawRecord, key: bytes, key_of: Callable[[bytes], bytes]) -> b
         return False
 
 
-def record_ids(record: RawRecord) -> tuple[SchemaId, ...]:
+def record_ids(record: RawRecord | StateRow) -> tuple[SchemaId, ...]:
+    """The schema id in the value of a record or a row; empty if it carries none, or names its schema by GUID."""
     peeked = peek_headers([record.headers], SchemaIdPeek()([record.value]), Role.VALUE)
     return tuple(filter(is_schema_id, peeked))
 

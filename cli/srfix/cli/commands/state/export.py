@@ -102,7 +102,7 @@ def export(
     stores = [store for _application, store in pairs]
     if on_spark:
         from srfix.cli.on_spark import WatchedParts, tell_notes
-        from srfix.recovery.stores.exporting import export_on_spark
+        from srfix.recovery.stores.exporting import ExportWork, export_on_spark
         from srfix.recovery.stores.parts import SecondAnswers
 
         second = SecondAnswers()
@@ -112,16 +112,15 @@ def export(
             ) as decoder,
             ExitStack() as stack,
         ):
-            parts = export_on_spark(
-                WatchedParts(engine, stack),
-                stores,
-                target,
-                kind,
+            work = ExportWork(
+                form=kind,
                 application=application.application,
                 decoder=decoder,
                 second=second,
+                folder=str(target),
                 is_typed=typed,
             )
+            parts = export_on_spark(WatchedParts(engine, stack), work, stores)
         tell_notes(note for part in parts for note in part.notes)
         rows, failed = sum(part.rows for part in parts), sum(part.failed for part in parts)
         return _report_files([part.path for part in parts], pairs, [part.store for part in parts], rows, failed)
