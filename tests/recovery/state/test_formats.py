@@ -206,7 +206,7 @@ class TestTwoModelsAgree:
         value = StoredValue(payload=payload, timestamp_ms=timestamp_ms, headers=headers)
         assert decode_with_headers(stored) == value
         stored = headers_of(headers) + payload
-        assert encode_aggregate_with_headers(payload, headers) == stored
+        assert encode_aggregate_with_headers(payload, None, headers) == stored
         assert decode_aggregate_with_headers(stored) == StoredValue(payload=payload, headers=headers)
 
     @given(RAW, LONG, INT)
@@ -393,7 +393,7 @@ class TestWhatNoStoreHolds:
         [
             lambda: encode_timestamped(b"", 2**63),
             lambda: encode_with_headers(b"", 0, (("\ud800", b""),)),
-            lambda: encode_aggregate_with_headers(b"", (("\ud800", b""),)),
+            lambda: encode_aggregate_with_headers(b"", None, (("\ud800", b""),)),
             lambda: WINDOWS.encode(b"", StoredWindow(0, None, 2**31)),
             lambda: WINDOWS.encode_time_first(b"", StoredWindow(-1)),
             lambda: SESSIONS.encode(b"", StoredWindow(2, 1)),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Final, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Self, TypeVar, cast
 
 from srfix.recovery.cluster.answers import Commit, GroupListing, GroupState, TopicConfigs, refusal
 from srfix.recovery.cluster.group_offsets import GroupOffsets
@@ -23,20 +23,10 @@ from srfix.serde.waiting import waiting
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, IsolationLevel
-    from confluent_kafka.admin import AdminClient, OffsetSpec
+    from confluent_kafka.admin import AdminClient, ConfigEntry, ListOffsetsResultInfo, OffsetSpec
 
 _Answer = TypeVar("_Answer")
 _FIRST_TRY_S: Final = 1.0
-
-
-class _Offset(Protocol):
-    @property
-    def offset(self) -> int: ...
-
-
-class _ConfigValue(Protocol):
-    @property
-    def value(self) -> str | None: ...
 
 
 class Cluster:
@@ -206,7 +196,7 @@ class Cluster:
             resource = ConfigResource(ResourceType.TOPIC, topic)
             (future,) = self._open_admin().describe_configs([resource], request_timeout=timeout_s).values()
             try:
-                entries = cast("Mapping[str, _ConfigValue]", future.result(timeout_s + 1))
+                entries = cast("Mapping[str, ConfigEntry]", future.result(timeout_s + 1))
                 values = {name: entry.value for name, entry in entries.items() if entry.value is not None}
             except KafkaException as error:
                 problem = refusal(error.args[0], acl=f"DescribeConfigs on topic {topic!r}")
@@ -322,7 +312,7 @@ class Cluster:
 
     def _ask_offsets(
         self, topic: str, partitions: list[int], spec: OffsetSpec, isolation: IsolationLevel
-    ) -> Mapping[int, Future[_Offset]]:
+    ) -> Mapping[int, Future[ListOffsetsResultInfo]]:
         from confluent_kafka import TopicPartition
 
         if not partitions:
@@ -332,9 +322,9 @@ class Cluster:
             isolation_level=isolation,
             request_timeout=self._timeout_s,
         )
-        return {entry.partition: cast("Future[_Offset]", future) for entry, future in futures.items()}
+        return {entry.partition: future for entry, future in futures.items()}
 
-    def _offsets_of(self, topic: str, futures: Mapping[int, Future[_Offset]]) -> Mapping[int, int]:
+    def _offsets_of(self, topic: str, futures: Mapping[int, Future[ListOffsetsResultInfo]]) -> Mapping[int, int]:
         doing, acl = f"reading the watermarks of the topic {topic!r}", f"Describe on topic {topic!r}"
         try:
             return {partition: self._answer(doing, future, acl=acl).offset for partition, future in futures.items()}
@@ -356,7 +346,7 @@ class Cluster:
     def _reader_of(self, topic: str) -> Consumer:
         from confluent_kafka import KafkaException
 
-        reader = self._open_reader()
+        reader = self._reader = self._reader or self._new_reader()
         if topic not in self._reader_knows:
             # Without this question, librdkafka asks only once a second who leads the partitions of topics that are new
             # to it.
@@ -370,23 +360,21 @@ class Cluster:
             self._reader_knows.add(topic)
         return reader
 
-    def _open_reader(self) -> Consumer:
+    def _new_reader(self) -> Consumer:
         from confluent_kafka import Consumer
 
-        if self._reader is None:
-            self._reader = Consumer(
-                self._client.config(
-                    auto_offset_reset="error",
-                    enable_partition_eof="true",
-                    isolation_level="read_uncommitted",
-                    # one record is wanted at once: fetch little, and do not wait until more records have gathered
-                    queued_min_messages="1",
-                    fetch_message_max_bytes="65536",
-                    fetch_wait_max_ms="10",
-                    fetch_queue_backoff_ms="10",
-                )
+        return Consumer(
+            self._client.config(
+                auto_offset_reset="error",
+                enable_partition_eof="true",
+                isolation_level="read_uncommitted",
+                # one record is wanted at once: fetch little, and do not wait until more records have gathered
+                queued_min_messages="1",
+                fetch_message_max_bytes="65536",
+                fetch_wait_max_ms="10",
+                fetch_queue_backoff_ms="10",
             )
-        return self._reader
+        )
 
     def _answer(self, doing: str, future: Future[_Answer], *, acl: str | None = None) -> _Answer:
         from confluent_kafka import KafkaException

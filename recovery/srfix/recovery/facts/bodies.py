@@ -9,8 +9,8 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
-from uuid import UUID
 
 from srfix.recovery.census.interface import Census, CensusProgress, IdCount
 from srfix.recovery.cluster.cluster import Cluster
@@ -24,8 +24,7 @@ from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId
 
 if TYPE_CHECKING:
-    from srfix.serde.resolve.policies import ById, Resolver
-    from srfix.serde.resolve.resolved import ResolvedSchema
+    from srfix.serde.resolve.policies import Resolver
 
 _MOST: Final = 512
 """How many records of one topic and role are decoded if only the newest are: eight ids in 64 partitions."""
@@ -180,8 +179,9 @@ class _Judge:
         def make(resolver: Resolver, role: Role) -> Deserializer:
             return key_deserializer(resolver, window) if role is Role.KEY else SchemaDeserializer(resolver)
 
-        self._schemas = _Remembering(ById(registry, context=context))
-        self._decoders = {role: RecordDecoder(self._schemas, roles=(role,), make=make) for role in roles}
+        self._by_id = ById(registry, context=context)
+
+        self._decoders = {role: RecordDecoder(self._by_id, roles=(role,), make=make) for role in roles}
         self._raw_key_ids = raw_key_ids
         self.unknown: set[SchemaId] = set()
 
@@ -197,31 +197,20 @@ class _Judge:
         if isinstance(part.error, ResolveError):
             self.unknown.add(part.schema_id)  # SRF011 reports it
             return ()
-        if part.schema_id in self._schemas.raw_bytes or part.error is None:
+        if part.error is None or self._is_of_raw_bytes(part.schema_id, topic, role):
             return (None,)
         if isinstance(part.error, DecodeError):
             return (_Wrong(part.schema_id, record.offset, part.error),)
         left_out[f"schema id {part.schema_id}: {_plainly(part.error)}"] = None
         return ()
 
-
-class _Remembering:
-    """By id; and the ids of the schema `bytes`, whose values Java's serializer writes without their length."""
-
-    def __init__(self, by_id: ById) -> None:
-        self._by_id = by_id
-        self.raw_bytes: set[int] = set()
-
-    def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
-        resolved = self._by_id.resolve(schema_id, topic=topic, role=role)
-        if resolved.schema.schema_type == "AVRO" and _is_bytes(resolved.schema.text):
-            self.raw_bytes.add(schema_id)
-        return resolved
-
-    def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
-        return self._by_id.resolve_guid(guid, topic=topic, role=role)
+    def _is_of_raw_bytes(self, schema_id: SchemaId, topic: str, role: Role) -> bool:
+        """True for the id of the schema `bytes`, whose values Java's serializer writes without their length."""
+        schema = self._by_id.resolve(schema_id, topic=topic, role=role).schema
+        return schema.schema_type == "AVRO" and _is_bytes(schema.text)
 
 
+@lru_cache(maxsize=16)
 def _is_bytes(schema_text: str) -> bool:
     try:
         schema = json.loads(schema_text)

@@ -57,11 +57,9 @@ class StreamsVersion:
     """A Kafka Streams version, as far as it matters here."""
 
     major: int
-    """2 in 2.6.3."""
     minor: int
-    """6 in 2.6.3."""
     patch: int | None = field(default=None, compare=False)
-    """3 in 2.6.3; None if nobody said. It does not change srfix's answers, and is shown as the person gave it."""
+    """None if nobody said. It does not change srfix's answers, and is shown as the person gave it."""
 
     @classmethod
     def parse(cls, text: str) -> StreamsVersion:

@@ -90,7 +90,7 @@ def values(draw: st.DrawFn, form: StoreFormat, family: str) -> bytes:
     if (form is StoreFormat.TIME_FIRST_WINDOW and family == PLAIN) or family == TIMESTAMPED:
         return encode_timestamped(payload, draw(STAMPS))
     if family == SESSION_WITH_HEADERS:
-        return encode_aggregate_with_headers(payload, draw(HEADERS))
+        return encode_aggregate_with_headers(payload, None, draw(HEADERS))
     return payload if family == PLAIN else encode_with_headers(payload, draw(STAMPS), draw(HEADERS))
 
 

@@ -74,7 +74,7 @@ def decode_timestamped(value: bytes) -> StoredValue:
     return StoredValue(payload=value[_TIMESTAMP.size :], timestamp_ms=_timestamp(value, 0))
 
 
-def encode_timestamped(payload: bytes, timestamp_ms: int | None) -> bytes:
+def encode_timestamped(payload: bytes, timestamp_ms: int | None, _headers: Headers = ()) -> bytes:
     return _stamp(timestamp_ms) + payload
 
 
@@ -83,7 +83,7 @@ def decode_with_headers(value: bytes) -> StoredValue:
     return StoredValue(payload=value[at + _TIMESTAMP.size :], timestamp_ms=_timestamp(value, at), headers=headers)
 
 
-def encode_with_headers(payload: bytes, timestamp_ms: int | None, headers: Sequence[tuple[str, bytes | None]]) -> bytes:
+def encode_with_headers(payload: bytes, timestamp_ms: int | None, headers: Headers) -> bytes:
     return _encoded_headers(headers) + _stamp(timestamp_ms) + payload
 
 
@@ -92,7 +92,7 @@ def decode_aggregate_with_headers(value: bytes) -> StoredValue:
     return StoredValue(payload=value[at:], headers=headers)
 
 
-def encode_aggregate_with_headers(payload: bytes, headers: Sequence[tuple[str, bytes | None]]) -> bytes:
+def encode_aggregate_with_headers(payload: bytes, _timestamp_ms: int | None, headers: Headers) -> bytes:
     return _encoded_headers(headers) + payload
 
 
@@ -143,7 +143,7 @@ def _sized(value: bytes, at: int, end: int) -> tuple[bytes | None, int]:
     return value[at : at + size], at + size
 
 
-def _encoded_headers(headers: Sequence[tuple[str, bytes | None]]) -> bytes:
+def _encoded_headers(headers: Headers) -> bytes:
     if not headers:
         return _NO_HEADERS
     parts = [written_varint(len(headers))]
@@ -213,11 +213,7 @@ BARE: Final = ValueForm(
     decode_many=lambda values: (values, None),
     encode=lambda payload, _timestamp_ms, _headers: payload,
 )
-STAMPED: Final = ValueForm(
-    decode=decode_timestamped,
-    decode_many=_many_timestamped,
-    encode=lambda payload, timestamp_ms, _headers: encode_timestamped(payload, timestamp_ms),
-)
+STAMPED: Final = ValueForm(decode=decode_timestamped, decode_many=_many_timestamped, encode=encode_timestamped)
 _WITH_HEADERS: Final = ValueForm(decode=decode_with_headers, decode_many=_many_with_headers, encode=encode_with_headers)
 VALUES: Final[Mapping[str, ValueForm]] = {
     WITH_HEADERS: _WITH_HEADERS,
@@ -225,7 +221,7 @@ VALUES: Final[Mapping[str, ValueForm]] = {
     SESSION_WITH_HEADERS: ValueForm(
         decode=decode_aggregate_with_headers,
         decode_many=_many_aggregates,
-        encode=lambda payload, _timestamp_ms, headers: encode_aggregate_with_headers(payload, headers),
+        encode=encode_aggregate_with_headers,
     ),
     TIMESTAMPED: STAMPED,
     PLAIN: BARE,

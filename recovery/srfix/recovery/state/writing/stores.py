@@ -252,11 +252,11 @@ class StoreToWrite:
 class StoreWriter:
     """Writes a store as a restore does: the last record of a key counts, and a tombstone removes the key."""
 
-    def __init__(self, store: StoreToWrite, folder: Path, release: Release) -> None:
+    def __init__(self, store: StoreToWrite, folder: Path, release: Release, databases: ExitStack) -> None:
         self._store = store
         self._folder = folder
         self._release = release
-        self._open = ExitStack()
+        self._open = databases
         self._databases: dict[int, DatabaseWriter] = {}
         self._versions: VersionedRows | None = None
         self._newest_ms = -1
@@ -297,9 +297,6 @@ class StoreWriter:
         for segment in self._databases:
             if self._store.kind.is_segmented and segment < self._oldest_segment:
                 shutil.rmtree(self._path(segment))
-
-    def abandon(self, error: BaseException) -> None:
-        self._open.__exit__(type(error), error, error.__traceback__)
 
     def _database_of(self, key: bytes) -> DatabaseWriter | None:
         if not self._store.kind.is_segmented:
@@ -346,9 +343,5 @@ class StoreWriter:
 @contextmanager
 def store_writer(store: StoreToWrite, folder: Path, release: Release) -> Iterator[StoreWriter]:
     check_kind(store.kind, release)
-    writer = StoreWriter(store, folder, release)
-    try:
-        yield writer
-    except BaseException as error:
-        writer.abandon(error)
-        raise
+    with ExitStack() as databases:
+        yield StoreWriter(store, folder, release, databases)
