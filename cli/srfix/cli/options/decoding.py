@@ -17,7 +17,6 @@ from srfix.serde.interface import Context, Value
 from srfix.serde.schemas.models import Schema
 from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, SubjectStrategy, split_context, split_subject, subject_for
 from srfix.serde.windowed import WindowKind
-from srfix.serde.wire import SchemaId
 
 if TYPE_CHECKING:
     from srfix.recovery.facts.decoding import Deserializer
@@ -113,34 +112,16 @@ class DecodeOptions:
         return self._under(self.schema, spec, role)
 
     def _under(self, text: str, spec: ReadSpec, role: Role) -> Deserializer:
+        from srfix.recovery.facts.decoding import OneSchema
         from srfix.serde.deserializer import deserializer_of
         from srfix.serde.serdes.plans import decode_plan
 
         format_ = self.format or Format.AVRO
         if self.is_framed:
             given = Schema(text=text, schema_type=str(format_.schema_type))
-            return deserializer_of(format_, spec, _Given(given, self.references))
+            return deserializer_of(format_, spec, OneSchema(given, self.references))
         plan = cache(lambda: decode_plan(format_, text, spec.half(role, format_.wraps), self.references))
         return lambda payload, ctx: None if payload is None else plan()(payload, 0)
-
-
-_ANY = SchemaId(1)
-
-
-@dataclass(frozen=True, slots=True)
-class _Given:
-    """A resolver that gives one schema for all ids."""
-
-    schema: Schema
-    references: tuple[str, ...]
-
-    def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
-        from srfix.serde.resolve.resolved import ResolvedSchema
-
-        return ResolvedSchema(schema_id=SchemaId(schema_id), schema=self.schema, references=self.references)
-
-    def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
-        return self.resolve(_ANY, topic=topic, role=role)
 
 
 class NoRegistry:

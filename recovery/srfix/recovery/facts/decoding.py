@@ -19,7 +19,7 @@ from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.errors import DecodeError, PayloadBoundError, ResolveError, SrfixError, WireError
 from srfix.serde.interface import ABOUT_A_PAYLOAD, Context, SerdeContext, Value
 from srfix.serde.json_values import to_json
-from srfix.serde.schemas.models import Json
+from srfix.serde.schemas.models import Json, Schema
 from srfix.serde.subjects.names import Role, Subject
 from srfix.serde.windowed import WindowKind, split
 from srfix.serde.wire import Headers, SchemaId, is_schema_id, parse
@@ -218,6 +218,22 @@ class _Noting:
             raise
         remember(self.schemas, key, resolved, payload_bounds().plans)
         return resolved
+
+
+@dataclass(frozen=True, slots=True)
+class OneSchema:
+    """A resolver that gives one schema for all ids."""
+
+    schema: Schema
+    references: tuple[str, ...]
+
+    def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
+        from srfix.serde.resolve.resolved import ResolvedSchema
+
+        return ResolvedSchema(schema_id=SchemaId(schema_id), schema=self.schema, references=self.references)
+
+    def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
+        return self.resolve(1, topic=topic, role=role)
 
 
 def shown(record: DecodedRecord) -> DecodedRecord:

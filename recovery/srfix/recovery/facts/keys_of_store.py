@@ -7,12 +7,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
-from uuid import UUID
 
 from srfix.recovery.census.interface import Census
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.cluster.raw_record import RawRecord
-from srfix.recovery.facts.decoding import key_deserializer, window_of
+from srfix.recovery.facts.decoding import OneSchema, key_deserializer, window_of
 from srfix.recovery.facts.key_role import KeyReading, KeyRole, KeySample, KeyStanding, SampledKey, key_role
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.facts.subject_state import SubjectState
@@ -20,7 +19,6 @@ from srfix.recovery.facts.survey import Survey
 from srfix.serde.errors import DecodeError, ResolveError
 from srfix.serde.interface import ABOUT_A_PAYLOAD, SerdeContext
 from srfix.serde.resolve.policies import ById, Resolver
-from srfix.serde.resolve.resolved import ResolvedSchema
 from srfix.serde.schemas.references import reference_texts
 from srfix.serde.subjects.names import Role, Topic
 from srfix.serde.windowed import WindowKind
@@ -53,13 +51,13 @@ def keys_under(survey: Survey, census: Census, phantom: SubjectState, source: Su
     return key_role(census, phantom, source, sample)
 
 
-def _newest_schemas(survey: Survey, states: Iterable[SubjectState]) -> Iterator[ResolvedSchema]:
+def _newest_schemas(survey: Survey, states: Iterable[SubjectState]) -> Iterator[OneSchema]:
     for state in states:
         if state.versions:
             newest = max(state.live or state.versions)
             version = survey.registry.version(state.subject, newest.version, deleted=True)
             references = reference_texts(survey.registry, version.schema, subject=state.subject)
-            yield ResolvedSchema(schema_id=version.schema_id, schema=version.schema, references=references)
+            yield OneSchema(version.schema, references)
 
 
 _MOST_PLACES: Final = 64
@@ -70,7 +68,7 @@ _MOST_MORE: Final = 8
 
 
 def sample_keys(
-    cluster: Cluster, census: Census, resolver: Resolver, under_subject: Iterable[ResolvedSchema], *, more: bool
+    cluster: Cluster, census: Census, resolver: Resolver, under_subject: Iterable[OneSchema], *, more: bool
 ) -> KeySample:
     """Reads the newest key of each id, and some before it if one does not decode, or `more` are wanted."""
     reader = _Reader(census.topic, resolver)
@@ -81,7 +79,7 @@ def sample_keys(
     window = window_of([key for _partition, key in keys], lambda key: reader.outcome(key, None) is KeyReading.DECODES)
     outcomes = {place: reader.outcome(place[1], window) for place in keys}
     if any(outcome in _NOT_PROVEN for outcome in outcomes.values()):
-        as_if = [_Reader(census.topic, _Always(schema)) for schema in under_subject]
+        as_if = [_Reader(census.topic, schema) for schema in under_subject]
         for place, outcome in outcomes.items():
             if outcome in _NOT_PROVEN and any(r.outcome(place[1], window) is KeyReading.DECODES for r in as_if):
                 outcomes[place] = KeyReading.FITS_SUBJECT
@@ -161,14 +159,3 @@ class _Reader:
         except ABOUT_A_PAYLOAD:
             return KeyReading.NOT_READ
         return KeyReading.DECODES
-
-
-class _Always:
-    def __init__(self, resolved: ResolvedSchema) -> None:
-        self._resolved = resolved
-
-    def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
-        return self._resolved
-
-    def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
-        return self._resolved

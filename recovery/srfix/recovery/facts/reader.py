@@ -291,12 +291,8 @@ def circumstances_of(document: KnownApplication) -> Circumstances:
         reader=document.reader,
         oldest=_version(document.streams.oldest),
         newest=_version(document.streams.newest),
-        state=document.group.state,
-        members=document.group.members,
-        problem=document.group.problem,
-        query=document.ksqldb.query,
-        query_state=document.ksqldb.query_state,
-        ksqldb_version=document.ksqldb.ksqldb_version,
+        **msgspec.structs.asdict(document.group),
+        **msgspec.structs.asdict(document.ksqldb),
     )
 
 
