@@ -8,6 +8,7 @@ values that srfix peeked at leave hardly a doubt.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -117,18 +118,15 @@ def owners(
     every = tuple(subjects)
     allowed = {subject.topic: application_prefixes(subject.topic) for subject in every}
     names = {name for subject in every if (name := generated_owner(subject.topic)) is not None} | set(gone)
-    shared: dict[str, int] = {}
-    for subject in every:
-        for prefix in allowed[subject.topic]:
-            shared[prefix] = shared.get(prefix, 0) + 1
+    shared = Counter(prefix for subject in every for prefix in allowed[subject.topic])
     by_owner: dict[str, list[TopiclessSubject]] = {}
     for subject in every:
         prefixes = allowed[subject.topic]  # the longest first
-        name = next((prefix for prefix in prefixes if prefix in lives or prefix in gone), None)
-        if name is None:
-            name = next((prefix for prefix in prefixes if prefix in names), None)
-        if name is None and prefixes:
-            name = max(prefixes, key=lambda prefix: (shared[prefix], len(prefix)))
+        name = (
+            next((prefix for prefix in prefixes if prefix in lives or prefix in gone), None)
+            or next((prefix for prefix in prefixes if prefix in names), None)
+            or max(prefixes, key=lambda prefix: (shared[prefix], len(prefix)), default=None)
+        )
         if name is not None:
             by_owner.setdefault(name, []).append(subject)
     return {name: tuple(by_owner[name]) for name in sorted(by_owner)}

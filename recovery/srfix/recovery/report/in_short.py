@@ -75,14 +75,7 @@ def in_short(examination: Examination, plan: Plan | None) -> InShort:
 
 
 def _standings(finding: Finding, facts: Sequence[StoreFacts]) -> Iterator[IdStanding]:
-    role = next(
-        (
-            store_facts.roles.get(finding.role)
-            for store_facts in facts
-            if (store_facts.store.application, store_facts.store.name) == (finding.application, finding.store)
-        ),
-        None,
-    )
+    role = next((store_facts.roles.get(finding.role) for store_facts in _of_store(finding, facts)), None)
     if role is None or finding.source is None or len(finding.schema_ids) > _MOST_IDS:
         return
     for fault in finding.schema_ids:
@@ -105,16 +98,20 @@ def _data(finding: Finding, wrong: Iterable[Finding], facts: Sequence[StoreFacts
             return f"{words} ({other.code})"
     if not any(fault.live_keys for fault in finding.schema_ids):
         return None
-    for store_facts in facts:
-        if (store_facts.store.application, store_facts.store.name) == (finding.application, finding.store):
-            bodies = store_facts.bodies.get(finding.role)
-            if bodies is None or not bodies.decoded:
-                continue
-            if bodies.undecodable:
-                is_read_by_java = all(rows.is_only_too_long for rows in bodies.undecodable)
-                return f"some live rows {'have bytes left over' if is_read_by_java else 'do not decode'}"
-            return _intact(bodies, is_partial=any(fault.is_partial for fault in finding.schema_ids))
+    for store_facts in _of_store(finding, facts):
+        bodies = store_facts.bodies.get(finding.role)
+        if bodies is None or not bodies.decoded:
+            continue
+        if bodies.undecodable:
+            is_read_by_java = all(rows.is_only_too_long for rows in bodies.undecodable)
+            return f"some live rows {'have bytes left over' if is_read_by_java else 'do not decode'}"
+        return _intact(bodies, is_partial=any(fault.is_partial for fault in finding.schema_ids))
     return "not looked at"
+
+
+def _of_store(finding: Finding, facts: Iterable[StoreFacts]) -> Iterator[StoreFacts]:
+    of_store = (finding.application, finding.store)
+    return (known for known in facts if (known.store.application, known.store.name) == of_store)
 
 
 def _intact(bodies: Bodies, *, is_partial: bool) -> str:

@@ -235,15 +235,9 @@ def _stores(application: ApplicationState, tasks: list[Task]) -> Iterable[StoreO
     unclaimed = sorted(topic for topic in topics if parse(topic, application=prefix) is None)
     for name, kind in kinds.items():
         holders = [task for task in tasks if any(store.name == name for store in task.stores)]
-        versions = sorted(
-            {
-                topic
-                for task in holders
-                for store in task.stores
-                if store.name == name and store.offsets is not None
-                for topic in store.offsets.topics
-            }.difference(own.values())
-        )
+        parts = [store for task in holders for store in task.stores if store.name == name]
+        kept_offsets = [store.offsets for store in parts if store.offsets is not None]
+        versions = sorted({topic for kept in kept_offsets for topic in kept.topics}.difference(own.values()))
         sources: tuple[RestoreSource, ...] = ()
         if name in left:
             detail = "the store's own offsets (in its column family `offsets`, Streams 4.3 and later) name this topic"
@@ -260,12 +254,7 @@ def _stores(application: ApplicationState, tasks: list[Task]) -> Iterable[StoreO
             own_changelog=own.get(name),
             sources=sources,
             is_silent=not any(task.topics or task.checkpoint is not None for task in holders)
-            and not any(
-                store.offsets is not None and store.offsets.restores_from_nowhere
-                for task in holders
-                for store in task.stores
-                if store.name == name
-            ),
+            and not any(kept.restores_from_nowhere for kept in kept_offsets),
         )
 
 
