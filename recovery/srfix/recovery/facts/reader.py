@@ -274,10 +274,8 @@ class KnownApplication(Part):
 
 
 def known_application(circumstances: Circumstances) -> KnownApplication:
-    return KnownApplication(
-        application=circumstances.application,
-        stores=list(circumstances.stores),
-        reader=circumstances.reader,
+    return KnownApplication.of(
+        circumstances,
         streams=StreamsRange(oldest=_text(circumstances.oldest), newest=_text(circumstances.newest)),
         group=GroupCircumstances.of(circumstances),
         ksqldb=KsqldbCircumstances.of(circumstances),

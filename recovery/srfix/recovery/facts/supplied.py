@@ -167,14 +167,13 @@ class Supplied:
 
     def tables(self, application: str) -> Iterator[tuple[GivenTopology, TableSource]]:
         """The tables in topologies that belong, or may belong, to an application; those of ksqlDB's queries, too."""
-
-        for topology in self.topologies:
-            if topology.application in (None, application):
-                yield from ((topology, table) for table in table_sources(topology.topology))
-        for answers, query in self.queries(application):
-            if query.topology is not None:
-                topology = GivenTopology(topology=query.topology, origin=answers.origin, application=application)
-                yield from ((topology, table) for table in table_sources(query.topology))
+        topologies = [printed for printed in self.topologies if printed.application in (None, application)]
+        topologies += (
+            GivenTopology(topology=query.topology, origin=answers.origin, application=application)
+            for answers, query in self.queries(application)
+            if query.topology is not None
+        )
+        return ((topology, table) for topology in topologies for table in table_sources(topology.topology))
 
     def stores_of_topologies(self, application: str) -> frozenset[str]:
         own = (printed.topology for printed in self.topologies if printed.application == application)

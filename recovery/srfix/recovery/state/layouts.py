@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import cached_property
 from typing import Final
 
 from srfix.recovery.state.formats.values import BARE, PLAIN, STAMPED, VALUES, ValueForm
@@ -66,23 +67,23 @@ class StoreFormat(Enum):
     HEADERS_SESSION = "headers-session"
     TIME_FIRST_SESSION = "time-first-session"
 
-    @property
+    @cached_property
     def layout(self) -> Layout:
         return _LAYOUTS[self]
 
     @property
     def is_key_value(self) -> bool:
         """True for stores that have one row of a key: plain, with timestamps, with headers."""
-        return _LAYOUTS[self].order is KeyOrder.KEY
+        return self.layout.order is KeyOrder.KEY
 
     @property
     def is_windowed(self) -> bool:
         """True for stores whose rows belong to windows, except sessions."""
-        return _LAYOUTS[self].windows is WINDOWS
+        return self.layout.windows is WINDOWS
 
     @property
     def is_of_sessions(self) -> bool:
-        return _LAYOUTS[self].windows is SESSIONS
+        return self.layout.windows is SESSIONS
 
 
 _KEY_VALUE: Final = Layout(order=KeyOrder.KEY)

@@ -298,7 +298,6 @@ class ExportWork:
     decoder: RecordDecoder
     second: SecondAnswers
     folder: str
-    """The folder of the files."""
     is_typed: bool = False
 
     def __call__(self, part: StateStore) -> ExportedPart:

@@ -12,6 +12,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from srfix.recovery.errors import FormatError, StateDirectoryError
@@ -107,15 +108,15 @@ class WrittenKind(Enum):
     HEADERS_TIME_FIRST_SESSION = "headers-time-first-session"
     VERSIONED = "versioned"
 
-    @property
+    @cached_property
     def family(self) -> str:
         return _KINDS[self].family
 
-    @property
+    @cached_property
     def format(self) -> StoreFormat:
         return _KINDS[self].format
 
-    @property
+    @cached_property
     def is_segmented(self) -> bool:
         return self.format.layout.windows is not None
 
