@@ -36,13 +36,8 @@ _NAMED_TOPOLOGIES_SINCE: Final = 10
 _ENDPOINT_SINCE: Final = 2
 
 
-class AssignedTasks(NamedTuple):
-    active: tuple[str, ...]
-    """Its active tasks, sorted, as the state directory names them: `3_0`, `orders__3_0`."""
-    standby: tuple[str, ...]
-
-
-def decode_assignment(stored: bytes) -> AssignedTasks:
+def decode_assignment(stored: bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The active and the standby tasks, sorted, as the state directory names them: `3_0`, `orders__3_0`."""
     outer = _Reader(stored)
     outer.number("h")
     for _ in range(outer.count()):
@@ -59,7 +54,7 @@ def decode_assignment(stored: bytes) -> AssignedTasks:
         for _ in range(info.count()):
             info.short_text()
             info.number("i")
-    return AssignedTasks(tuple(sorted(active)), tuple(sorted(standby)))
+    return tuple(sorted(active)), tuple(sorted(standby))
 
 
 class Subscription(NamedTuple):
@@ -199,14 +194,15 @@ def streams_members(admin: AdminClient, group: str, *, timeout_s: float) -> Stre
 
 
 def _member(member: _Member) -> StreamsMember:
-    tasks, joined = decode_assignment(member.assignment), decode_subscription(member.metadata)
+    active, standby = decode_assignment(member.assignment)
+    joined = decode_subscription(member.metadata)
     return StreamsMember(
         client_id=member.client_id,
         address=member.client_host.removeprefix("/"),
         endpoint=joined.endpoint,
         subscription=joined.latest,
-        active=tasks.active,
-        standby=tasks.standby,
+        active=active,
+        standby=standby,
     )
 
 
