@@ -58,6 +58,18 @@ class TestPermission:
         assert done.returncode == 2, (done.stdout, done.stderr)
         assert "Not looked at: " in done.stderr
 
+    def test_a_named_topology_alone_hides_no_application(self, app: Path) -> None:
+        topology = app / "__CSAS_J_0__"
+        topology.mkdir()
+        for entry in app.iterdir():
+            if entry != topology:
+                shutil.move(entry, topology / entry.name)
+        with closed(topology):
+            done = as_anybody("ls", str(app.parent), "--output", "json")
+        (problem,) = json.loads(done.stdout)["applications"][0]["problems"]
+        assert problem["path"] == str(topology)
+        assert "not permitted" in problem["reason"]
+
     @pytest.mark.parametrize(
         ("shut", "command"),
         slow_but(

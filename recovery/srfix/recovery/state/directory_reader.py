@@ -116,7 +116,13 @@ def _rocksdb(database: Path) -> tuple[int, ...]:
 
 
 def _is_named(path: Path) -> bool:
-    return bool(_NAMED_TOPOLOGY.fullmatch(path.name)) and any(_TASK.fullmatch(entry.name) for entry in path.iterdir())
+    """True for the folder of a named topology, also if this user may not read it: then it is a problem of the reader."""
+    if not _NAMED_TOPOLOGY.fullmatch(path.name):
+        return False
+    try:
+        return any(_TASK.fullmatch(entry.name) for entry in path.iterdir())
+    except PermissionError:
+        return True
 
 
 class _Reader:
