@@ -56,10 +56,8 @@ class EstimatedStore(Part, kw_only=True):
 def topic_of(
     application: ApplicationState, store: StoreDirectory, task: Task
 ) -> tuple[Topic | None, tuple[Topic, ...]]:
-    if store.kind is StoreKind.SEGMENTED:
-        return application.changelog(
-            task, store.name
-        ), ()  # window and session stores never restore from a source topic
+    if store.kind is StoreKind.SEGMENTED:  # window and session stores never restore from a source topic
+        return application.changelog(task, store.name), ()
     for store_on_disk in stores_on_disk(application):
         if store_on_disk.name != store.name or task.name not in store_on_disk.tasks:
             continue
@@ -71,16 +69,10 @@ def topic_of(
 
 
 def estimate_restore(
-    cluster: Cluster,
-    application: ApplicationState,
-    task: Task,
-    store: StoreDirectory,
-    topic: Topic,
-    *,
-    partitions: Iterable[int],
-    rate: float | None = None,
+    cluster: Cluster, place: Place, topic: Topic, *, partitions: Iterable[int], rate: float | None = None
 ) -> EstimatedStore:
     """The cost of restoring these partitions. Without a rate (records per second), 2,000 records are timed."""
+    application, task, store = place.state, place.task, place.store
     wanted = list(partitions)
     logs = dict(cluster.watermarks(topic, wanted))
     is_source = topic != application.changelog(task, store.name)
@@ -91,7 +83,6 @@ def estimate_restore(
             for partition, (begin, end) in logs.items()
         }
     records = sum(max(0, end - begin) for begin, end in logs.values())
-    place = Place(state=application, task=task, store=store)
     most = _left(place, topic, logs, OffsetMeaning.POSITION)
     fewest = _left(place, topic, logs, OffsetMeaning.LAST_RECORD)
     mean, measured = _sampled(cluster, topic, logs)

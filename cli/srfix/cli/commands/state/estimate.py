@@ -47,6 +47,7 @@ def estimate(
     measured rate does not include the time that RocksDB needs for writing. Exit code 2 if srfix could not look at every store.
     """
     from srfix.cli.session import open_cluster
+    from srfix.recovery.facts.rows_on_disk import Place
     from srfix.recovery.stores.estimates import StateEstimate, estimate_restore, topic_of
 
     unseen: list[str] = []
@@ -69,8 +70,8 @@ def estimate(
                 unseen.append(f"{where}: the cluster has no such partition of {topic}")
             else:
                 partitions = range(count) if store.partition is None else (store.partition,)
-                place = application, store.task, store.directory, topic
-                estimates.append(estimate_restore(cluster, *place, partitions=partitions, rate=rate))
+                place = Place(state=application, task=store.task, store=store.directory)
+                estimates.append(estimate_restore(cluster, place, topic, partitions=partitions, rate=rate))
     document = StateEstimate(
         srfix=version("srfix"),
         generated_at=now(),
