@@ -21,9 +21,10 @@ from srfix.recovery.state.rocksdb import opened
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.state.writing.stores import StoreToWrite
 from srfix.recovery.stores.choices import Until
-from srfix.recovery.stores.parts import Answer, Part, Result, Shipment, Work, part_runner
+from srfix.recovery.stores.parts import Part, Result, Shipment, Work, part_runner
 from srfix.recovery.stores.rebuild.rebuild import Rebuild, rebuild
 from srfix.serde import Topic
+from srfix.serde.errors import SrfixError
 from srfix.serde.registry.secret import pickled_with_secrets
 from srfix.serde.wire import frame_id
 from tests.recovery.stores.rebuild.topics import rebuild_of
@@ -34,7 +35,7 @@ STORE: Final = "users-store"
 PARTITIONS: Final = 3
 
 
-def answers(work: Work[Part, Result], parts: Sequence[Part]) -> Iterator[Answer]:
+def answers(work: Work[Part, Result], parts: Sequence[Part]) -> Iterator[Result | SrfixError]:
     """What a worker answers; work, parts and answers travel as bytes."""
     pickled = tuple(pickle.dumps(part) for part in parts)
     shipment = Shipment(job="here", work=cast("Work[object, object]", work), parts=pickled)
@@ -53,9 +54,9 @@ class WorkerHere:
         """See `PartsEngine.run`."""
         results = []
         for answer in answers(work, parts):
-            if answer.error is not None:
-                raise answer.error
-            results.append(cast("Result", answer.result))
+            if isinstance(answer, SrfixError):
+                raise answer
+            results.append(answer)
         return results
 
 

@@ -302,8 +302,8 @@ class TestWorker:
     def test_what_does_not_heal_is_an_answer(self, tmp_path: Path) -> None:
         denied = AccessDeniedError("no", acl="Read on topic 'users'")
         (answer,) = answers(Failing(error=denied), [str(tmp_path)])
-        assert isinstance(answer.error, AccessDeniedError)
-        assert answer.error.acl == "Read on topic 'users'"
+        assert isinstance(answer, AccessDeniedError)
+        assert answer.acl == "Read on topic 'users'"
 
     def test_a_long_answer_comes_in_pieces(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("srfix.recovery.stores.parts._PIECE_BYTES", 7)

@@ -126,12 +126,6 @@ class Shipment:
     parts: tuple[bytes, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    result: object = None
-    error: SrfixError | None = None
-
-
 @lru_cache(maxsize=2)
 def part_runner(pickled: bytes) -> Callable[[Batches], Batches]:
     """The function that does these parts; if registry or cluster is down it raises, and Spark runs the task again."""
@@ -145,7 +139,8 @@ def part_runner(pickled: bytes) -> Callable[[Batches], Batches]:
     return run
 
 
-def _answer(shipment: Shipment, number: int) -> Answer:
+def _answer(shipment: Shipment, number: int) -> object:
+    """The result of a part, or the error to raise in the process that started the job."""
     part = pickle.loads(shipment.parts[number])  # noqa: S301 - likewise
     try:
         for place in shipment.work.places(part):
@@ -155,15 +150,15 @@ def _answer(shipment: Shipment, number: int) -> Answer:
                     "see it under this very path: put it on storage that all machines share, or run Spark on this machine "
                     "(--master local[*])."
                 )
-        return Answer(result=shipment.work(part))
+        return shipment.work(part)
     except LibraryMissingError as error:
-        return Answer(error=StateDirectoryError(f"The Spark worker on {platform.node()}: {error.message}"))
+        return StateDirectoryError(f"The Spark worker on {platform.node()}: {error.message}")
     except AccessDeniedError as error:
-        return Answer(error=error)
+        return error
     except (RegistryError, ClusterError):
         raise
     except SrfixError as error:
-        return Answer(error=error)
+        return error
 
 
 def _pieces(number: int, answer: bytes) -> Batches:
@@ -220,11 +215,11 @@ class PartsOnSpark:
             raise srfix_error_of(error, of_kafka=False) or SparkError(
                 f"Spark failed while {doing}: {_in_short(str(error))}. Its log says more."
             ) from None
-        answers: list[Answer] = [pickle.loads(answer_bytes) for answer_bytes in pickled]  # noqa: S301 - of our own workers
+        answers = [pickle.loads(answer_bytes) for answer_bytes in pickled]  # noqa: S301 - of our own workers
         for answer in answers:
-            if answer.error is not None:
-                raise answer.error
-        return [cast("Result", answer.result) for answer in answers]
+            if isinstance(answer, SrfixError):
+                raise answer
+        return answers
 
 
 def _in_short(text: str) -> str:
