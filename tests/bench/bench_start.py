@@ -18,7 +18,7 @@ from srfix.cli.command_table import every_command
 from tests.bench.measuring import gate
 
 _HELP_S = 0.25
-_DIAGNOSE_S = 0.45
+_DIAGNOSE_S = 0.40
 _NOBODY = ("--bootstrap-servers", "localhost:1", "--registry", "http://localhost:1", "-X", "socket.timeout.ms=100")
 
 

@@ -20,11 +20,24 @@ TAKES_LONG: Final = {
     *("confluent_kafka", "requests", "urllib3", "fastavro", "orjson", "tenacity", "portalocker", "javaproperties"),
     *("rich", "pyarrow", "jinja2", "prometheus_client", "rocksdict", "pyspark", "cryptography", "asyncio"),
 }
+NOBODY: Final = (
+    *("--bootstrap-servers", "localhost:1", "--registry", "http://localhost:1"),
+    *("-X", "socket.timeout.ms=100"),
+)
 _LAST: Final = """
 import atexit, json, sys
 atexit.register(lambda: print(json.dumps(sorted(sys.modules)), file=sys.stderr))
 from srfix.cli.main import main
 main(sys.argv[1:])
+"""
+_COLLECTOR: Final = """
+import atexit, gc, sys
+collections = []
+atexit.register(lambda: print(len(collections), gc.get_freeze_count() > len(gc.get_objects())))
+from srfix.cli.main import main
+gc.collect()
+gc.callbacks.append(lambda phase, _info: collections.append(phase))
+sys.exit(main())
 """
 
 
@@ -66,9 +79,14 @@ def test_explaining_itself_takes_neither_kafka_nor_an_http_client(arguments: tup
 
 
 def test_a_diagnosis_asks_the_cluster_before_it_loads_what_its_report_takes() -> None:
-    nobody = ("--bootstrap-servers", "localhost:1", "--registry", "http://localhost:1", "-X", "socket.timeout.ms=100")
-    modules = loaded_by("diagnose", *nobody)
+    modules = loaded_by("diagnose", *NOBODY)
     assert "srfix.recovery.diagnosis.diagnose" in modules
     assert not {"fastavro", "jinja2", "prometheus_client", "pyarrow", "rich", "rocksdict", "tenacity"} & modules
     assert not of_rooms(modules, "guard", "rebuild", "repair", "report", "topic_plan", "watch")
     assert len(ours(modules)) < 272
+
+
+def test_the_garbage_collector_never_looks_at_what_a_command_imports() -> None:
+    command = [sys.executable, "-c", _COLLECTOR, "diagnose", *NOBODY]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment({}))
+    assert (done.returncode, done.stdout) == (2, "0 True\n"), done.stderr

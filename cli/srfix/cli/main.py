@@ -3,6 +3,7 @@ comes while the rest is imported."""
 
 from __future__ import annotations
 
+import atexit
 import gc
 import sys
 
@@ -22,8 +23,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if arguments is None:
             interrupts.watch()
-            # Imported objects live until the end, so the garbage collector need not look at them again and again.
-            gc.set_threshold(50_000)
+            # Imported objects live until the end, so the garbage collector need not look at them, even at the end.
+            gc.set_threshold(100_000)
+            atexit.register(gc.freeze)
             take_over_streams()
             arguments = sys.argv[1:]
         from srfix.cli.command_line import run
