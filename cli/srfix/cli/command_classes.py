@@ -142,14 +142,9 @@ class GroupedCommand(click.Command):
                 formatter.write(f"{'':{formatter.current_indent}}{example}\n")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        groups = grouped_options(self, ctx)
-        if len(groups) == 1:
-            super().format_options(ctx, formatter)
-            return
-        for title, options in groups.items():
-            records = [record for option in options if (record := option.get_help_record(ctx)) is not None]
+        for title, options in grouped_options(self, ctx).items():
             with formatter.section(title):
-                formatter.write_dl(records)
+                formatter.write_dl([record for option in options if (record := option.get_help_record(ctx))])
 
 
 def grouped_options(command: click.Command, ctx: click.Context) -> Mapping[str, Sequence[click.Option]]:
@@ -191,9 +186,7 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         entry = self._table.get(cmd_name)
-        if entry is None:
-            return None
-        return loaded(entry)
+        return None if entry is None else loaded(entry)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +24,7 @@ from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
+    from srfix.recovery.census.interface import IdCount
     from srfix.recovery.inspect.scan import Scan
 
 
@@ -192,27 +193,27 @@ def _blocks(scan: Scan, *, details: bool, bars: bool) -> Iterator[blocks.Block]:
 def _by_id(scan: Scan, role: Role, title: str) -> blocks.Table:
     from srfix.recovery.report.places import ranges
 
-    rows: list[tuple[str, ...]] = []
-    for schema_id in scan.census.ids(role):
-        partition_counts = [
-            (partition.partition, count)
-            for partition in scan.census.partitions
-            for count in partition.of(role).ids
-            if count.schema_id == schema_id
-        ]
-        live = [count.live_keys for _partition, count in partition_counts if count.live_keys is not None]
-        rows.append(
-            (
-                str(schema_id),
-                f"{sum(count.records for _partition, count in partition_counts):,}",
-                _number(sum(live) if live else None),
-                f"{sum(count.pending_keys for _partition, count in partition_counts):,}",
-                ranges(partition for partition, _count in partition_counts),
-            )
-        )
-    return blocks.Table(
-        ("schema id", "records", "live keys", "not yet committed", "partitions"), tuple(rows), title=title
+    def live_keys(places: Sequence[tuple[int, IdCount]]) -> str:
+        counts = [count.live_keys for _partition, count in places if count.live_keys is not None]
+        return _number(sum(counts) if counts else None)
+
+    return blocks.table_of(
+        blocks.grouped(_counts(scan, role), lambda place: place[1].schema_id).items(),
+        {
+            "schema id": lambda row: row[0],
+            "records": lambda row: f"{sum(count.records for _partition, count in row[1]):,}",
+            "live keys": lambda row: live_keys(row[1]),
+            "not yet committed": lambda row: f"{sum(count.pending_keys for _partition, count in row[1]):,}",
+            "partitions": lambda row: ranges(partition for partition, _count in row[1]),
+        },
+        title=title,
     )
+
+
+def _counts(scan: Scan, role: Role) -> list[tuple[int, IdCount]]:
+    """The count of each id in each partition, id by id."""
+    counts = ((partition.partition, count) for partition in scan.census.partitions for count in partition.of(role).ids)
+    return sorted(counts, key=lambda place: place[1].schema_id)
 
 
 def _in_bars(scan: Scan, role: Role) -> blocks.Folded:
@@ -227,15 +228,8 @@ def _in_bars(scan: Scan, role: Role) -> blocks.Folded:
 
 
 def _by_partition(scan: Scan, role: Role, title: str) -> blocks.Table:
-    counts = (
-        (partition.partition, count)
-        for schema_id in scan.census.ids(role)
-        for partition in scan.census.partitions
-        for count in partition.of(role).ids
-        if count.schema_id == schema_id
-    )
     return blocks.table_of(
-        counts,
+        _counts(scan, role),
         {
             "schema id": lambda row: row[1].schema_id,
             "partition": lambda row: row[0],
@@ -262,23 +256,16 @@ def _holder_rows(scan: Scan) -> Iterator[tuple[str, ...]]:
 
 def _rest(scan: Scan, role: Role) -> str:
     payloads = [partition.of(role) for partition in scan.census.partitions]
-    ids = len(scan.census.ids(role))
-    parts = [counted(ids, "schema id")]
-    nulls = sum(part.nulls for part in payloads)
-    unframed = sum(part.unframed for part in payloads)
-    if unframed:
+    parts = [counted(len(scan.census.ids(role)), "schema id")]
+    if unframed := sum(part.unframed for part in payloads):
         partition, offset = next(
             (p.partition, p.of(role).first_unframed_offset) for p in scan.census.partitions if p.of(role).unframed
         )
         parts.append(f"{unframed:,} unframed (the first at offset {offset} of partition {partition})")
-    parts += [
-        f"{count:,} {what}"
-        for count, what in (
-            (nulls, ("tombstone" if nulls == 1 else "tombstones") if role is Role.VALUE else "null"),
-            (sum(part.guids for part in payloads), "with a GUID instead"),
-        )
-        if count
-    ]
+    if nulls := sum(part.nulls for part in payloads):
+        parts.append(counted(nulls, "tombstone") if role is Role.VALUE else f"{nulls:,} null")
+    if guids := sum(part.guids for part in payloads):
+        parts.append(f"{guids:,} with a GUID instead")
     return ", ".join(parts)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -20,17 +21,14 @@ _MEANS: Final = {
     Certainty.UNTOLD: "a version or a setting decides whether this happens, and srfix does not know it.",
     Certainty.EXCLUDED: "this does not happen.",
 }
+_MAY_HAPPEN: Final = tuple(certainty for certainty in Certainty if certainty is not Certainty.EXCLUDED)
 
 
 def forecast_verdict(forecast: Forecast) -> blocks.Verdict:
     """The prediction in one line, with how much was judged and looked at."""
     serious = [finding for finding in forecast.foretold if finding.is_serious]
-    counts = {
-        certainty: sum(finding.certainty is certainty for finding in serious)
-        for certainty in Certainty
-        if certainty is not Certainty.EXCLUDED
-    }
-    kinds = [certainty for certainty, count in counts.items() if count]
+    counts = Counter(finding.certainty for finding in serious)
+    kinds = [certainty for certainty in _MAY_HAPPEN if counts[certainty]]
     kinds_in_words = (
         kinds[0].value
         if len(kinds) == 1
@@ -80,11 +78,7 @@ def forecast_blocks(forecast: Forecast) -> Iterator[blocks.Block]:
 
 def forecast_summary(forecast: Forecast) -> str:
     serious = [finding.certainty for finding in forecast.foretold if finding.is_serious]
-    counts = ", ".join(
-        f"{serious.count(certainty)} {certainty.value}"
-        for certainty in Certainty
-        if certainty is not Certainty.EXCLUDED
-    )
+    counts = ", ".join(f"{serious.count(certainty)} {certainty.value}" for certainty in _MAY_HAPPEN)
     return f"What breaks: {counts}; {_looked_at(forecast)}"
 
 
@@ -115,9 +109,7 @@ def _tables(forecast: Forecast) -> Iterator[blocks.Block]:
     of_topics = [
         store_forecast for store_forecast in forecast.stores if store_forecast.store.kind is not StoreKind.OTHER
     ]
-    other_stores = {str(store_forecast.store) for store_forecast in forecast.stores} - {
-        str(store_forecast.store) for store_forecast in of_topics
-    }
+    other_stores = {str(each.store) for each in forecast.stores} - {str(each.store) for each in of_topics}
     if of_topics:
         yield blocks.table_of(
             of_topics,

@@ -37,26 +37,17 @@ def plan_report(
 
 
 def _verdict(plan: Plan) -> blocks.Verdict:
-    match _blocks(plan, None, CommandLine(), details=False, folds=False)[0]:
-        case blocks.Heading(text) | blocks.Paragraph(text):
-            is_stuck = bool(not plan.actions and plan.omissions and not plan.passed_over)
-            left = f"{counted(len(plan.left_out), 'finding')} not in this plan; see below." if plan.left_out else None
-            return blocks.Verdict(
-                text=text, tone=blocks.Tone.UNSURE if is_stuck or left else blocks.Tone.PLAIN, more=left
-            )
-        case _:
-            raise AssertionError("a plan's report begins with what it comes to")
+    is_stuck = bool(not plan.actions and plan.omissions and not plan.passed_over)
+    left = f"{counted(len(plan.left_out), 'finding')} not in this plan; see below." if plan.left_out else None
+    tone = blocks.Tone.UNSURE if is_stuck or left else blocks.Tone.PLAIN
+    return blocks.Verdict(text=_title(plan), tone=tone, more=left)
 
 
 def _blocks(
     plan: Plan, path: Path | None, command_line: CommandLine, *, details: bool, folds: bool
 ) -> list[blocks.Block]:
     if not plan.actions:
-        if plan.omissions and not plan.passed_over:
-            return [blocks.Paragraph("Nothing can be planned now. The reasons are below.")]
-        if not plan.passed_over:
-            return [blocks.Paragraph("Nothing to repair: no registration is missing.")]
-        return [blocks.Paragraph("No repair is necessary."), *blocks.titled_list("Not asked for", plan.passed_over)]
+        return [blocks.Paragraph(_title(plan)), *blocks.titled_list("Not asked for", plan.passed_over)]
     if not details:
         return [*_in_short(plan, path, command_line, folds=folds)]
     return [
@@ -97,6 +88,11 @@ def _in_short(plan: Plan, path: Path | None, command_line: CommandLine, *, folds
 
 
 def _title(plan: Plan) -> str:
+    if not plan.actions:
+        if plan.passed_over:
+            return "No repair is necessary."
+        nothing = "Nothing to repair: no registration is missing."
+        return "Nothing can be planned now. The reasons are below." if plan.omissions else nothing
     steps = len(plan.actions)
     return f"Plan for {plan.registry}: {counted(steps, 'step')}; srfix rollback undoes {'it' if steps == 1 else 'them'}"
 
