@@ -15,57 +15,51 @@ class CommandEntry:
     commands: Mapping[str, CommandEntry] = field(default_factory=dict)
 
 
-def _entry(place: str, summary: str, commands: Mapping[str, CommandEntry] | None = None) -> CommandEntry:
-    return CommandEntry(f"srfix.cli.{place}", summary, commands or {})
+def _entry(place: str, summary: str) -> CommandEntry:
+    return CommandEntry(f"srfix.cli.commands.{place}", summary)
 
 
 STATE_COMMANDS: Final[dict[str, CommandEntry]] = {
-    "ls": _entry(
-        "commands.state.ls:ls", "List the applications, tasks and stores on disk, and the version that wrote them."
-    ),
-    "get": _entry("commands.state.rows:get", "Print the rows of one key."),
-    "scan": _entry("commands.state.rows:scan", "Print the rows of a store, raw or decoded."),
-    "export": _entry("commands.state.export:export", "Write the rows of a store to files."),
-    "diff": _entry("commands.state.diff:diff", "Compare a store with the topic that it restores from."),
-    "size": _entry("commands.state.size:size", "Count entries, bytes, ages and schema ids; name known problems."),
-    "where": _entry("commands.state.where:where", "Find the partition, the task and the hosts of a key."),
-    "estimate": _entry("commands.state.estimate:estimate", "Estimate the time and memory of a restore."),
+    "ls": _entry("state.ls:ls", "List the applications, tasks and stores on disk, and the version that wrote them."),
+    "get": _entry("state.rows:get", "Print the rows of one key."),
+    "scan": _entry("state.rows:scan", "Print the rows of a store, raw or decoded."),
+    "export": _entry("state.export:export", "Write the rows of a store to files."),
+    "diff": _entry("state.diff:diff", "Compare a store with the topic that it restores from."),
+    "size": _entry("state.size:size", "Count entries, bytes, ages and schema ids; name known problems."),
+    "where": _entry("state.where:where", "Find the partition, the task and the hosts of a key."),
+    "estimate": _entry("state.estimate:estimate", "Estimate the time and memory of a restore."),
     "seed-changelog": _entry(
-        "commands.state.topic_plans:seed_changelog",
+        "state.topic_plans:seed_changelog",
         "Make a plan to fill a store's changelog, before you stop reusing its source.",
     ),
     "plan-expiry": _entry(
-        "commands.state.topic_plans:plan_expiry", "Plan tombstones for keys that nobody has written for a long time."
+        "state.topic_plans:plan_expiry", "Plan tombstones for keys that nobody has written for a long time."
     ),
-    "rebuild": _entry(
-        "commands.state.rebuild:rebuild", "Build a store's directory from the topic that it restores from."
-    ),
-    "migrate": _entry(
-        "commands.state.rebuild:migrate", "Copy a directory, for another schema or Kafka Streams version."
-    ),
+    "rebuild": _entry("state.rebuild:rebuild", "Build a store's directory from the topic that it restores from."),
+    "migrate": _entry("state.rebuild:migrate", "Copy a directory, for another schema or Kafka Streams version."),
 }
 """The commands of `srfix state`, in the order of its help."""
 
 
 COMMANDS: Final[dict[str, CommandEntry]] = {
-    "diagnose": _entry("commands.diagnose:diagnose", "Find the stores that cannot be read after recovery, and why."),
-    "plan": _entry("commands.plan:plan", "Plan a repair: what it writes, and what that costs."),
-    "apply": _entry("commands.apply:apply", "Carry out a plan; run again if interrupted."),
-    "verify": _entry("commands.verify:verify", "Check a repair: ask again, as the failing reader asks."),
-    "rollback": _entry("commands.rollback:rollback", "Undo a repair from its journal."),
-    "watch": _entry("commands.watch:watch", "Diagnose again and again; register what a signed-off plan allows."),
-    "explain": _entry("commands.explain:explain", "Say what a finding code or a pasted stack trace means."),
-    "guard": _entry("commands.guard:guard", "Predict what a restore, an upgrade or a new schema will break."),
-    "scan": _entry("commands.scan:scan", "Count the schema ids in a topic, by partition."),
-    "check": _entry("commands.check:check", "Check whether a topic's reader can read its schema ids."),
-    "decode": _entry("commands.decode:decode", "Decode records, or bytes, as a chosen reader does."),
-    "encode": _entry("commands.encode:encode", "Encode rows in any format; registers nothing."),
-    "schema": _entry("commands.schema:schema", "Print the schema that ksqlDB makes from columns, and its subjects."),
-    "schema-of": _entry("commands.schema_of:schema_of", "Print the JSON Schema of a document that srfix writes."),
-    "state": _entry("command_line:state", "Look into a state directory on disk.", STATE_COMMANDS),
-    "subjects": _entry("commands.subjects:subjects", "List the subjects that look internal, by kind."),
-    "doctor": _entry("commands.doctor:doctor", "Check versions, connections and rights; writes nothing."),
-    "demo": _entry("commands.demo:demo", "Show the whole incident, on an embedded Kafka and registry."),
+    "diagnose": _entry("diagnose:diagnose", "Find the stores that cannot be read after recovery, and why."),
+    "plan": _entry("plan:plan", "Plan a repair: what it writes, and what that costs."),
+    "apply": _entry("apply:apply", "Carry out a plan; run again if interrupted."),
+    "verify": _entry("verify:verify", "Check a repair: ask again, as the failing reader asks."),
+    "rollback": _entry("rollback:rollback", "Undo a repair from its journal."),
+    "watch": _entry("watch:watch", "Diagnose again and again; register what a signed-off plan allows."),
+    "explain": _entry("explain:explain", "Say what a finding code or a pasted stack trace means."),
+    "guard": _entry("guard:guard", "Predict what a restore, an upgrade or a new schema will break."),
+    "scan": _entry("scan:scan", "Count the schema ids in a topic, by partition."),
+    "check": _entry("check:check", "Check whether a topic's reader can read its schema ids."),
+    "decode": _entry("decode:decode", "Decode records, or bytes, as a chosen reader does."),
+    "encode": _entry("encode:encode", "Encode rows in any format; registers nothing."),
+    "schema": _entry("schema:schema", "Print the schema that ksqlDB makes from columns, and its subjects."),
+    "schema-of": _entry("schema_of:schema_of", "Print the JSON Schema of a document that srfix writes."),
+    "state": CommandEntry("srfix.cli.command_line:state", "Look into a state directory on disk.", STATE_COMMANDS),
+    "subjects": _entry("subjects:subjects", "List the subjects that look internal, by kind."),
+    "doctor": _entry("doctor:doctor", "Check versions, connections and rights; writes nothing."),
+    "demo": _entry("demo:demo", "Show the whole incident, on an embedded Kafka and registry."),
 }
 """By name, in the order of `srfix --help`."""
 

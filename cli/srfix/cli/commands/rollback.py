@@ -158,10 +158,8 @@ def _is_wanted(plan: Plan, *, begun: Collection[int]) -> bool:
 
     steps = [action for action in reversed(plan.actions) if action.step in begun]
     blocks: list[Block] = []
-    for subject in dict.fromkeys(action.subject for action in steps):
-        lines = tuple(
-            f"undo step {each.step}, which was: {describe(each)}" for each in steps if each.subject == subject
-        )
+    for subject, actions in grouped(steps, lambda action: action.subject).items():
+        lines = tuple(f"undo step {action.step}, which was: {describe(action)}" for action in actions)
         blocks += [Paragraph(subject), ItemList(lines)]
     which = "this step" if len(steps) == 1 else f"these {len(steps)} steps in reverse order" if steps else "the repair"
     unasked = "Pass --yes to undo the repair without being asked. Nothing was written."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -115,11 +116,9 @@ def _inferred(
     registered_schema = registry.version(subject, version).schema
     references = reference_texts(registry, registered_schema, subject=subject)
     format_ = format_of(registered_schema.schema_type)
-    if full_name is not None and format_ is half.format is Format.PROTOBUF:
-        return protobuf.infer_columns(
-            registered_schema.text, references=references, role=half.role, wrapped=half.wrapped, full_name=full_name
-        )
     infer = schema_module_of(format_).infer_columns
+    if full_name is not None and format_ is half.format is Format.PROTOBUF:
+        infer = partial(protobuf.infer_columns, full_name=full_name)
     return infer(registered_schema.text, references=references, role=half.role, wrapped=half.wrapped)
 
 

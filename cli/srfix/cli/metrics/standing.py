@@ -75,11 +75,11 @@ class Standing:
                     self._withheld.pop(subject, None)
                     self._missing -= {(subject, int(schema_id)) for schema_id in ids}
                     self._relaxed.discard(subject)
-                case events.Withheld(subject=subject, schema_ids=ids):
-                    self._registrations[subject, "withheld"] += len(ids)
-                    self._withheld[subject] = tuple(map(int, ids))
-                case events.Deferred(subject=subject, schema_ids=ids):
-                    self._registrations[subject, "deferred"] += len(ids)
+                case (
+                    events.Withheld(subject=subject, schema_ids=ids) | events.Deferred(subject=subject, schema_ids=ids)
+                ):
+                    outcome = "withheld" if isinstance(event, events.Withheld) else "deferred"
+                    self._registrations[subject, outcome] += len(ids)
                     self._withheld[subject] = tuple(map(int, ids))
                 case events.Stopped(subject=subject):
                     self._registrations[subject, "stopped"] += 1

@@ -57,39 +57,31 @@ class _NamedToo(click.Option):
         return None if value in CODEC_ENGINES else value
 
 
-def _engine_option(help_: str) -> values.Decorator:
-    return values.option(
-        "--engine",
-        cls=_NamedToo,
-        **values.choice_of((LOCAL, SPARK), LOCAL),
-        help=help_,
+def _engine_options(help_: str, *more: values.Decorator) -> values.Decorator:
+    return values.handing_over(
+        "engine",
+        _engine,
+        values.option("--engine", cls=_NamedToo, **values.choice_of((LOCAL, SPARK), LOCAL), help=help_),
+        values.option(
+            "--master",
+            metavar="URL",
+            help=(
+                "The Spark master: local[*], spark://HOST:7077, yarn, or a Connect server, sc://HOST:15002. Default: "
+                "Spark's own configuration, otherwise this machine."
+            ),
+        ),
+        values.repeatable(
+            "--spark-conf",
+            metavar="KEY=VALUE",
+            help="A Spark setting, such as spark.executor.memory=4g; repeatable.",
+        ),
+        *more,
     )
 
 
-_OF_SPARK: Final = (
-    values.option(
-        "--master",
-        metavar="URL",
-        help=(
-            "The Spark master: local[*], spark://HOST:7077, yarn, or a Connect server, sc://HOST:15002. Default: "
-            "Spark's own configuration, otherwise this machine."
-        ),
-    ),
-    values.repeatable(
-        "--spark-conf",
-        metavar="KEY=VALUE",
-        help="A Spark setting, such as spark.executor.memory=4g; repeatable.",
-    ),
-)
-
-engine_options = values.handing_over(
-    "engine",
-    _engine,
-    _engine_option(
-        "What reads topics: this process, or Spark (pip install 'srfix[spark]'), for topics that are too large "
-        "for one machine."
-    ),
-    *_OF_SPARK,
+engine_options = _engine_options(
+    "What reads topics: this process, or Spark (pip install 'srfix[spark]'), for topics that are too large for one "
+    "machine.",
     values.option(
         "--processes",
         type=click.IntRange(min=1),
@@ -103,13 +95,8 @@ engine_options = values.handing_over(
     ),
 )
 
-task_engine_options = values.handing_over(
-    "engine",
-    _engine,
-    _engine_option(
-        "Where the work is done: in this process, one task of the application after another; or on Spark, with a Spark "
-        "task for each task of the application. Spark needs pip install 'srfix[spark,state]' here and on its workers. The "
-        "workers must see the directories under the same paths."
-    ),
-    *_OF_SPARK,
+task_engine_options = _engine_options(
+    "Where the work is done: in this process, one task of the application after another; or on Spark, with a Spark task "
+    "for each task of the application. Spark needs pip install 'srfix[spark,state]' here and on its workers. The workers "
+    "must see the directories under the same paths."
 )

@@ -118,11 +118,16 @@ class StepTold:
         return f"step {self.step} ({self.what}): {self.why}"
 
 
-class RollbackDocument(VersionedDocument, tag="srfix.rollback/1"):
-    """What `srfix rollback` undid."""
+class PlanOutcome(VersionedDocument):
+    """A document about what was done with a plan."""
 
     digest: Sha256
     """The digest of the plan."""
+
+
+class RollbackDocument(PlanOutcome, tag="srfix.rollback/1"):
+    """What `srfix rollback` undid."""
+
     journal: str
     undone: list[str]
     left: list[str]
@@ -165,11 +170,9 @@ class AppliedStep(ActionPart, kw_only=True):
     outcome: Literal["done", "found done"]
 
 
-class AppliedDocument(VersionedDocument, tag="srfix.applied/1"):
+class AppliedDocument(PlanOutcome, tag="srfix.applied/1"):
     """What `srfix apply` did."""
 
-    digest: Sha256
-    """The digest of the plan."""
     registry: str
     journal: str
     steps: list[AppliedStep]

@@ -12,11 +12,11 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection
 from srfix.cli.output import interface as blocks
 from srfix.cli.output.speaking import confirm, say_on_the_way, write_report
-from srfix.cli.reports.plan_running import cluster_of_plan, running, way_on
+from srfix.cli.reports.plan_running import PlanOutcome, cluster_of_plan, running, way_on
 from srfix.cli.session import open_cluster, patience_s
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.commands import CommandLine, positional
-from srfix.recovery.documents import Part, Sha256, VersionedDocument
+from srfix.recovery.documents import Part
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.plans.runs import AlreadyApplied, AlreadyRolledBack, JournalSetAside, Left
 from srfix.recovery.plans.sign_off import require_digest
@@ -53,11 +53,9 @@ class TopicUndoneStep(TopicAppliedStep):
     """Why the step was not undone."""
 
 
-class TopicAppliedDocument(VersionedDocument, tag="srfix.topic-applied/1"):
+class TopicAppliedDocument(PlanOutcome, tag="srfix.topic-applied/1"):
     """What `srfix apply` did with a plan that writes to a topic."""
 
-    digest: Sha256
-    """The digest of the plan."""
     topic: str
     journal: str
     steps: list[TopicAppliedStep]
@@ -65,11 +63,9 @@ class TopicAppliedDocument(VersionedDocument, tag="srfix.topic-applied/1"):
     """False if the run stopped before its end."""
 
 
-class TopicRollbackDocument(VersionedDocument, tag="srfix.topic-rollback/1"):
+class TopicRollbackDocument(PlanOutcome, tag="srfix.topic-rollback/1"):
     """What `srfix rollback` undid of a plan that writes to a topic."""
 
-    digest: Sha256
-    """The digest of the plan."""
     topic: str
     journal: str
     steps: list[TopicUndoneStep]

@@ -15,11 +15,11 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import CONNECTION_PARAMETERS, Connection
 from srfix.cli.output import interface as blocks
 from srfix.cli.output.speaking import conclude
-from srfix.cli.reports.plan_running import cluster_of_plan
+from srfix.cli.reports.plan_running import PlanOutcome, cluster_of_plan
 from srfix.cli.session import open_cluster
 from srfix.cli.version import version
 from srfix.recovery.diagnosis.document import Advice
-from srfix.recovery.documents import Count, Id, Part, Sha256, VersionedDocument
+from srfix.recovery.documents import Count, Id, Part
 from srfix.recovery.findings import ApplicationAdvice
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.plans.journal_file import default_journal_path
@@ -167,11 +167,9 @@ class NotVerified(Part):
     what: str
 
 
-class VerificationDocument(VersionedDocument, tag="srfix.verification/1"):
+class VerificationDocument(PlanOutcome, tag="srfix.verification/1"):
     """The result of `srfix verify`."""
 
-    digest: Sha256
-    """The digest of the plan."""
     verified: bool
     """True if every check passed and srfix looked at everything."""
     subjects: list[VerifiedSubject]
@@ -221,11 +219,9 @@ class CheckedPartition(Part):
     """The number of planned keys that somebody has written since."""
 
 
-class TopicVerificationDocument(VersionedDocument, tag="srfix.topic-verification/1"):
+class TopicVerificationDocument(PlanOutcome, tag="srfix.topic-verification/1"):
     """The result of `srfix verify` for a plan that writes to a topic."""
 
-    digest: Sha256
-    """The digest of the plan."""
     topic: str
     verified: bool
     """True if every check passed."""

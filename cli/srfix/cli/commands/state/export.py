@@ -78,7 +78,9 @@ def export(
     store is damaged; the file then holds the rows before the damage. With --engine spark all files get their names
     together, when all are complete.
     """
-    from srfix.recovery.stores.exporting import exporting
+    from srfix.cli.on_spark import WatchedParts, tell_notes
+    from srfix.recovery.stores.exporting import ExportWork, export_on_spark, exporting
+    from srfix.recovery.stores.parts import SecondAnswers
     from srfix.recovery.stores.rows import ROWS_DECODED_TOGETHER, Retention, decoded_batches, typed_columns
 
     on_spark = engine.engine == SPARK
@@ -100,18 +102,14 @@ def export(
     if typed and reading.key_columns is None and reading.value_columns is None:
         raise UsageError("--typed needs the columns: give --value-columns, --key-columns or both.")
     stores = [store for _application, store in pairs]
-    if on_spark:
-        from srfix.cli.on_spark import WatchedParts, tell_notes
-        from srfix.recovery.stores.exporting import ExportWork, export_on_spark
-        from srfix.recovery.stores.parts import SecondAnswers
-
-        second = SecondAnswers()
-        with (
-            reading.decoder(
-                connection, application=application.application, store=first.name, on_second=second
-            ) as decoder,
-            ExitStack() as stack,
-        ):
+    second = SecondAnswers() if on_spark else None
+    rows = failed = 0
+    paths: list[Path] = []
+    with (
+        reading.decoder(connection, application=application.application, store=first.name, on_second=second) as decoder,
+        ExitStack() as stack,
+    ):
+        if second is not None:
             work = ExportWork(
                 form=kind,
                 application=application.application,
@@ -121,15 +119,9 @@ def export(
                 is_typed=typed,
             )
             parts = export_on_spark(WatchedParts(engine, stack), work, stores)
-        tell_notes(note for part in parts for note in part.notes)
-        rows, failed = sum(part.rows for part in parts), sum(part.failed for part in parts)
-        return _report_files([part.path for part in parts], pairs, [part.store for part in parts], rows, failed)
-    rows = failed = 0
-    paths: list[Path] = []
-    with (
-        reading.decoder(connection, application=application.application, store=first.name) as decoder,
-        ExitStack() as stack,
-    ):
+            tell_notes(note for part in parts for note in part.notes)
+            rows, failed = sum(part.rows for part in parts), sum(part.failed for part in parts)
+            return _report_files([part.path for part in parts], pairs, [part.store for part in parts], rows, failed)
         columns = typed_columns(decoder) if typed else {}
         write: Write | None = None
         for _application, store in pairs:
