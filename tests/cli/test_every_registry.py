@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 import trustme
 
+from parts.guarded_registry import GuardedRegistry, deny, follower
 from parts.registries.known import APICURIO, AXONOPS, KARAPACE
 from srfix.cli.main import main
 from srfix.fixtures.registry.emulation import Habits, Release
@@ -161,7 +162,7 @@ class TestKinds:
         self, name: str, shared_parts: Parts, here: Path, capsys: pytest.CaptureFixture[str], clock: Clock
     ) -> None:
         kind = KINDS[name]
-        with FixtureRegistry(
+        with GuardedRegistry(
             compatibility=kind.level,
             emulate=kind.emulate,
             habits=kind.habits,
@@ -262,9 +263,9 @@ class TestFollowerAlone:
         capsys: pytest.CaptureFixture[str],
         clock: Clock,
     ) -> None:
-        with FixtureRegistry() as leader, leader.follower(code=code) as follower:
+        with FixtureRegistry() as leader, follower(leader, code=code) as node:
             damaged(shared_parts, leader)
-            run = Told(shared_parts, Reached(registry=follower, urls=follower.url), capsys)
+            run = Told(shared_parts, Reached(registry=node, urls=node.url), capsys)
             before = leader.dump()
             assert findings(run("diagnose", code=1))["SRF001"] == "broken"
             run("plan", "-o", "p.json")
@@ -282,7 +283,7 @@ def tls_and_a_password(parts: Parts, folder: Path) -> Iterator[Reached]:
     authority.cert_pem.write_to_path(folder / "ca.pem")
     authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(folder / "server.pem")
     (folder / "password").write_text("p:w")
-    with FixtureRegistry(tls=(folder / "server.pem", folder / "server.pem"), basic_auth={"me": "p:w"}) as registry:
+    with GuardedRegistry(tls=(folder / "server.pem", folder / "server.pem"), basic_auth={"me": "p:w"}) as registry:
         damaged(parts, registry)
         yield Reached(
             registry=registry,
@@ -297,7 +298,7 @@ def a_token_that_changes_while_it_runs(parts: Parts, folder: Path) -> Iterator[R
     file, write, used = folder / "token", Journal.write, iter(range(100))
     file.write_text("t0")
     with (
-        FixtureRegistry(bearer_tokens={f"me with t{number}": f"t{number}" for number in range(100)}) as registry,
+        GuardedRegistry(bearer_tokens={f"me with t{number}": f"t{number}" for number in range(100)}) as registry,
         pytest.MonkeyPatch.context() as patch,
     ):
         damaged(parts, registry)
@@ -305,7 +306,7 @@ def a_token_that_changes_while_it_runs(parts: Parts, folder: Path) -> Iterator[R
         def exchange(journal: Journal, event: str, **details: Json) -> None:
             if event == "before":
                 number = next(used)
-                registry.deny(user=f"me with t{number}", status=401)
+                deny(registry, user=f"me with t{number}", status=401)
                 file.write_text(f"t{number + 1}")
             write(journal, event, **details)
 

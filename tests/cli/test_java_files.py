@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import trustme
 
+from parts.guarded_registry import GuardedRegistry
 from srfix.cli.redaction import Redactor, is_secret_property
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.cli.kept_demo import srfix
@@ -62,7 +63,7 @@ def test_a_printed_command_has_no_secret_of_javas(text: str, secret: bool) -> No
 
 
 def test_the_registry_may_inherit_the_credentials_of_a_jaas_entry(tmp_path: Path) -> None:
-    with FixtureRegistry(basic_auth={"ada": SECRET}) as registry:
+    with GuardedRegistry(basic_auth={"ada": SECRET}) as registry:
         path = file(
             tmp_path,
             f"sasl.jaas.config={PLAIN} required username=ada password={SECRET};\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from parts.guarded_registry import deny
 from tests.cli.kept_demo import Parts
 
 
@@ -13,7 +14,7 @@ class TestProbePermissions:
         plan = tmp_path / "p.json"
         assert own_parts.srfix("plan", "-o", plan).returncode == 0
         before = own_parts.registry.dump()
-        with own_parts.registry.deny(method="DELETE", path="/versions/"):
+        with deny(own_parts.registry, method="DELETE", path="/versions/"):
             ran = own_parts.srfix("apply", plan, "--yes", "--probe-permissions")
         assert ran.returncode == 2
         assert "This user may not delete versions under " in ran.stderr

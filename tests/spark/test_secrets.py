@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from parts.guarded_registry import GuardedRegistry
 from parts.jars import spark_jars
 from srfix.fixtures.fetching import fetch
-from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import AvroSerializer, BasicAuth, RegistryClient, Secret, SerdeContext
 from srfix.serde.spark.releases import lacks_arrow, lacks_source
 from tests.spark.conftest import RELEASE
@@ -68,7 +68,7 @@ def test_every_way_reads_in_every_engine_and_none_is_printed_or_logged(tmp_path:
     events.mkdir()
     secret_file = tmp_path / "secret"
     secret_file.write_text(PASSWORD)
-    with FixtureRegistry(basic_auth={"ada": PASSWORD}) as registry:
+    with GuardedRegistry(basic_auth={"ada": PASSWORD}) as registry:
         with RegistryClient(registry.url, auth=BasicAuth("ada", Secret(PASSWORD))) as client:
             payload = AvroSerializer(client, COLUMNS)({"ID": 1, "NAME": "Ada"}, SerdeContext("users"))
             AvroSerializer.for_schema(client, LOWER)({"id": 1, "name": "Ada"}, SerdeContext("others"))

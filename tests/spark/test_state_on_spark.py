@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from parts.guarded_registry import GuardedRegistry
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.main import main
 from srfix.fixtures.broker.embedded import EmbeddedBroker
@@ -195,7 +196,7 @@ class TestInAProcessOfItsOwn:
             "spark.sql.maxPlanStringLength": "1000000",
         }
         spark = (*SPARK, *(word for name, value in conf.items() for word in ("--spark-conf", f"{name}={value}")))
-        with FixtureRegistry(basic_auth={"ada": PASSWORD}) as registry:
+        with GuardedRegistry(basic_auth={"ada": PASSWORD}) as registry:
             registry.seed(f"{TOPIC}-value", W1)
             ran = subprocess.run(
                 [

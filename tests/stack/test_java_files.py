@@ -27,8 +27,8 @@ from confluent_kafka.admin import (
 
 from parts.guarded_broker.access import Tls
 from parts.guarded_broker.broker import GuardedBroker
+from parts.guarded_registry import GuardedRegistry
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.cli.kept_demo import srfix
 from tests.recovery.staging import SOURCE_SUBJECT, W1
 from tests.recovery.world import value
@@ -81,7 +81,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     users = {"operator": "overridden"}
     with (
         GuardedBroker(topics={"users": 1}, users=users, tls=tls, properties=SERVER) as broker,
-        FixtureRegistry(tls=(chain, key), client_ca=folder / "ca.pem", basic_auth={"ada": "registry-pass"}) as registry,
+        GuardedRegistry(tls=(chain, key), client_ca=folder / "ca.pem", basic_auth={"ada": "registry-pass"}) as registry,
     ):
         registry.seed(SOURCE_SUBJECT, W1)
         broker.produce([ProducedRecord(topic="users", partition=0, key=b"a", value=value(1))])

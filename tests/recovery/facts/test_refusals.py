@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from parts.guarded_registry import deny
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import PlanError
 from srfix.recovery.facts.refusals import RegistrationRefusal, foreseen_refusals
@@ -138,6 +139,6 @@ class TestACompatibilityCheckThatMayNotBeMade:
             world.registry.seed(SOURCE_SUBJECT, W1)
             world.registry.seed(PHANTOM, R)
             world.live(("a", value(1)))
-            with world.registry.deny(method="POST", path="/compatibility/"):
+            with deny(world.registry, method="POST", path="/compatibility/"):
                 (finding,) = world.examine().diagnosis.findings
         assert (finding.code, finding.notes) == ("SRF001", ())

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
+from parts.guarded_registry import GuardedRegistry
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import RegistryClient, SecretError, UsageError
 from srfix.serde.properties.registry import open_registry, registry_settings
@@ -44,7 +45,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FixtureRegist
     server = CA.issue_cert("127.0.0.1")
     (folder / "chain.pem").write_bytes(b"".join(blob.bytes() for blob in server.cert_chain_pems))
     server.private_key_pem.write_to_path(folder / "key.pem")
-    with FixtureRegistry(tls=(folder / "chain.pem", folder / "key.pem"), client_ca=folder / "ca.pem") as registry:
+    with GuardedRegistry(tls=(folder / "chain.pem", folder / "key.pem"), client_ca=folder / "ca.pem") as registry:
         registry.seed("users-value", '"string"')
         yield registry
 
