@@ -25,8 +25,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import IO
 
+from parts.counted_broker import CountedBroker
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import CheckContext, Cluster, Examination, LocalCensus, Survey, diagnose
 from srfix.recovery.cluster.answers import GroupListing
@@ -109,7 +109,7 @@ def serve(options: argparse.Namespace) -> None:
     topics = {topic(number): PARTITIONS for number in range(options.topics - HEALTHY)}
     topics |= dict.fromkeys(changelogs(), PARTITIONS)
     # The broker takes its time for each topic and each commit, and takes many at once.
-    with EmbeddedBroker() as broker, FixtureRegistry() as registry, ThreadPoolExecutor(AT_ONCE) as pool:
+    with CountedBroker() as broker, FixtureRegistry() as registry, ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(broker.create_topic, topics, topics.values()))
         for subject, text in subjects(options):
             registry.seed(subject, text)

@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 import requests
 
-from srfix.fixtures.broker.embedded import EmbeddedBroker
+from parts.counted_broker import CountedBroker
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.registry.client import RegistryClient
@@ -164,7 +164,7 @@ def kept_demo(directory: Path, *options: str) -> Iterator[KeptDemo]:
 class Parts:
     """The damage on a broker and a registry in this process, whose writes can be counted and faults set up."""
 
-    broker: EmbeddedBroker
+    broker: CountedBroker
     registry: FixtureRegistry
     client: RegistryClient
     staged: damage.Staged = field(repr=False)
@@ -185,7 +185,7 @@ class Parts:
 def staged_parts() -> Iterator[Parts]:
     """Parts with the staged damage; nothing is counted as a write yet."""
     with (
-        EmbeddedBroker(topics=damage.TOPICS) as broker,
+        CountedBroker(topics=damage.TOPICS) as broker,
         FixtureRegistry() as registry,
         RegistryClient(registry.url) as client,
     ):

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 
+from parts.counted_broker import CountedBroker
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.recovery import Census, CensusRequest, Cluster, LocalCensus
@@ -215,7 +216,7 @@ class TestReading:
 class TestReadOnly:
     def test_nothing_is_joined_committed_or_created(self) -> None:
         offset_commit, join_group, sync_group, create_topics = 8, 11, 14, 19
-        with EmbeddedBroker(topics={TOPIC: 2}) as broker:
+        with CountedBroker(topics={TOPIC: 2}) as broker:
             broker.produce(records(0, [(b"a", json.dumps({"plain": True}).encode())]))
             before = broker.requests()
             engine = LocalCensus(

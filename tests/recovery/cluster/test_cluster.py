@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import KafkaError, Producer
 
+from parts.counted_broker import CountedBroker
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.recovery import Cluster
@@ -165,7 +166,7 @@ class TestRecordAt:
 
 class TestReadOnly:
     def test_looking_leaves_no_topic_no_group_and_no_offset_behind(self) -> None:
-        with EmbeddedBroker(topics={"orders": 2}) as broker:
+        with CountedBroker(topics={"orders": 2}) as broker:
             broker.produce([ProducedRecord(topic="orders", partition=0, value=b"v")])
             before = broker.requests()
             harmful = {"bootstrap.servers": broker.bootstrap_servers, "group.id": "app", "test.mock.num.brokers": "1"}
