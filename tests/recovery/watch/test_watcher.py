@@ -229,7 +229,7 @@ class TestOutages:
             parts.new_record()
             outages.append(parts.registry.intercept(Fault(action=CutBefore())))
 
-        steps = (goes, nothing, nothing, lambda: outages[0].remove(), nothing)
+        steps = (goes, nothing, nothing, lambda: outages[0].close(), nothing)
         events = parts.watch(*steps, writer=parts.writer(plan))
         first, began, *others = events
         assert isinstance(began, OutageBegan)
@@ -245,7 +245,7 @@ class TestOutages:
         def goes() -> None:
             outages.append(parts.registry.intercept(Fault(action=CutBefore())))
 
-        parts.watch(goes, *[nothing] * 5, lambda: outages[0].remove(), pace=Pace(interval_s=3.0))
+        parts.watch(goes, *[nothing] * 5, lambda: outages[0].close(), pace=Pace(interval_s=3.0))
         assert parts.waits[1:7] == [1.0, 2.0, 3.0, 3.0, 3.0, 3.0]
 
     def test_a_broker_that_is_away_is_said(self, parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,7 +114,7 @@ class TestSingleFlight:
 
             assert self.threads(status) == [500] * THREADS
             assert len(server.requests) == 1
-            handle.remove()
+            handle.close()
             server.seed("t-value", '"string"')
             assert client.schema_by_id(1).schema.text == '"string"'
 

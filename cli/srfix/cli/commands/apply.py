@@ -15,6 +15,7 @@ from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.given import given_options
 from srfix.cli.options.options import details_option, only_option, output_option, yes_option
 from srfix.cli.options.sign_off import SignOff, sign_off_options
+from srfix.cli.options.values import file_option
 from srfix.cli.output import interface as blocks
 from srfix.cli.output.speaking import confirm, say_aside, say_on_the_way, write_report
 from srfix.cli.version import version
@@ -32,12 +33,8 @@ if TYPE_CHECKING:
 
 @command()
 @click.argument("path", metavar="PLAN", type=click.Path(path_type=Path))
-@click.option(
-    "--journal",
-    "journal_path",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="The file for the journal. Default: PLAN.journal.jsonl, beside the plan.",
+@file_option(
+    "--journal", "journal_path", help="The file for the journal. Default: PLAN.journal.jsonl, beside the plan."
 )
 @click.option(
     "--probe-permissions",

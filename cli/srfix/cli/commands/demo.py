@@ -17,6 +17,7 @@ import click
 from srfix.cli.command_classes import command
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.main import main
+from srfix.cli.options.values import file_option
 from srfix.cli.output.speaking import say, say_aside
 from srfix.recovery.commands import shell_words
 from srfix.recovery.documents import Document, Id
@@ -60,12 +61,7 @@ class DemoDocument(Document, tag="srfix.demo/1"):
         "it (needs Java 17, and Maven once)."
     ),
 )
-@click.option(
-    "--ready-file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="With --keep: when all is running, write the addresses to this file, as JSON.",
-)
+@file_option("--ready-file", help="With --keep: when all is running, write the addresses to this file, as JSON.")
 def demo(keep: bool, real: bool, ready_file: Path | None) -> ExitCode:
     """Show the incident of 16 June 2020 on an embedded Kafka and registry: damage, diagnosis, repair and rollback."""
     from srfix.cli.reports.story import Story

@@ -94,28 +94,28 @@ def _spark() -> Iterator[tuple[str, str]]:
 def _kafka(connection: Connection, application: str | None) -> Iterator[ConnectionCheck]:
     from srfix.cli.session import patience_s
     from srfix.recovery.cluster.cluster import Cluster
-    from srfix.recovery.inspect.checkup import Outcome, check_cluster, check_servers, not_named
+    from srfix.recovery.inspect.checkup import Outcome, check_cluster, check_servers, not_asked
 
     if not connection.kafka.get("bootstrap.servers"):
-        yield not_named("kafka", "reach a Kafka cluster", "Give --bootstrap-servers HOST:9092.")
+        yield not_asked("kafka", "reach a Kafka cluster", "none was named", "Give --bootstrap-servers HOST:9092.")
         return
     kafka = connection.kafka_config()
     timeout_s = min(patience_s(kafka), _PATIENCE_S)
     servers = list(check_servers(kafka, timeout_s=timeout_s))
     yield from servers
     if not any(server.outcome is Outcome.OK for server in servers):
-        yield _not_reached("kafka", "list the topics", "no bootstrap server answers")
+        yield not_asked("kafka", "list the topics", "no bootstrap server answers")
         return
     with Cluster(kafka, timeout_s=timeout_s) as cluster:
         yield from check_cluster(cluster, application=application)
 
 
 def _registry(connection: Connection) -> Iterator[ConnectionCheck]:
-    from srfix.recovery.inspect.checkup import Outcome, check_registry, check_registry_urls, not_named
+    from srfix.recovery.inspect.checkup import Outcome, check_registry, check_registry_urls, not_asked
     from srfix.serde.registry.probe import probe
 
     if not connection.registry.urls:
-        yield not_named("registry", "reach a schema registry", "Give --registry http://HOST:8081.")
+        yield not_asked("registry", "reach a schema registry", "none was named", "Give --registry http://HOST:8081.")
         return
     settings = connection.registry
     impatient = replace(
@@ -128,15 +128,9 @@ def _registry(connection: Connection) -> Iterator[ConnectionCheck]:
         urls = list(check_registry_urls(probe(client, timeout_s=_PATIENCE_S)))
         yield from urls
         if all(url.outcome is Outcome.FAILED for url in urls):
-            yield _not_reached("registry", "list the subjects", "no registry URL answers")
+            yield not_asked("registry", "list the subjects", "no registry URL answers")
             return
         yield from check_registry(client)
-
-
-def _not_reached(part: str, what: str, detail: str) -> ConnectionCheck:
-    from srfix.recovery.inspect.checkup import ConnectionCheck, Outcome
-
-    return ConnectionCheck(part=part, what=what, outcome=Outcome.NOT_ASKED, detail=detail, needed=True)
 
 
 def _blocks(versions: tuple[tuple[str, str], ...], checks: list[ConnectionCheck]) -> Iterator[blocks.Block]:

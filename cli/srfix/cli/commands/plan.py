@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 @options.details_option
 @options.output_option
 @options.plan_file_option(
-    "Write the plan to this file. With -, write the plan to standard output, instead of the report."
+    help="Write the plan to this file. With -, write the plan to standard output, instead of the report."
 )
 @click.option(
     "--keep",

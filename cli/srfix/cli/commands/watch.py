@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -58,6 +59,9 @@ def print_kept(ctx: click.Context, param: click.Parameter, is_asked: bool) -> No
         ctx.exit()
 
 
+_printing = partial(click.option, is_flag=True, is_eager=True, expose_value=False, callback=print_kept)
+
+
 @command()
 @allow_options
 @option(
@@ -92,22 +96,8 @@ def print_kept(ctx: click.Context, param: click.Parameter, is_asked: bool) -> No
     is_flag=True,
     help="Make one full diagnosis, register what the signed-off plan allows, and exit. /metrics and /healthz are off.",
 )
-@click.option(
-    "--print-dashboard",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=print_kept,
-    help="Print a Grafana dashboard of watch's metrics (JSON), and exit.",
-)
-@click.option(
-    "--print-alerts",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=print_kept,
-    help="Print alert rules for Prometheus (YAML), and exit.",
-)
+@_printing("--print-dashboard", help="Print a Grafana dashboard of watch's metrics (JSON), and exit.")
+@_printing("--print-alerts", help="Print alert rules for Prometheus (YAML), and exit.")
 @connection_options
 @selection_options
 @evidence_options

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any, Final
 
 import click
 
-from srfix.cli.options.values import Decorator, choice_of, handing_over, option, repeatable
+from srfix.cli.options.values import Decorator, choice_of, file_option, handing_over, option, repeatable
 from srfix.cli.output.interface import OutputFormat
 from srfix.serde.errors import UsageError
 from srfix.serde.properties.kafka_client import Isolation
@@ -251,16 +251,7 @@ only_option = click.option(
 )
 
 
-def plan_file_option(help_: str, *, required: bool = False) -> Decorator:
-    return click.option(
-        "-o",
-        "--out",
-        "path",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        required=required,
-        help=help_,
-    )
+plan_file_option = partial(file_option, "-o", "--out", "path")
 
 
 yes_option = option("--yes", is_flag=True, help="Do not ask.")

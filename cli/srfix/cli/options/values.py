@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from enum import Enum
 from functools import partial, wraps
+from pathlib import Path
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Final, TypeAlias
 
@@ -114,6 +115,7 @@ def option(*names: str, envvar: str | None = None, **attributes: Any) -> Decorat
 
 
 repeatable = partial(option, type=Lines(), multiple=True)
+file_option = partial(click.option, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
 
 
 def choice_of(words: Iterable[str] | type[Enum], default: str | Enum) -> dict[str, Any]:

@@ -47,14 +47,9 @@ def diagnosis_in_detail(
     also = words.repair_on_request(diagnosis)
     if also is not None:
         yield blocks.Heading("How to repair", level=2, is_apart=True)
-        yield blocks.Commands(
-            (
-                command_line.command("plan", *also, "-o", "plan.json"),
-                command_line.command("apply", "plan.json"),
-                command_line.command("verify", "plan.json"),
-            )
+        yield from words.to_run(
+            command_line, ("plan", *also, "-o", "plan.json"), ("apply", "plan.json"), ("verify", "plan.json")
         )
-        yield from words.secrets_to_add(command_line, "plan", "apply", "verify")
 
 
 def _keys(finding: Finding) -> str:
@@ -216,8 +211,7 @@ def diagnosis_in_short(
             codes = enumerated(sorted({store.finding.code for store in short.stores if store.finding.repairable}))
             what = "it" if all(store.finding.repairable for store in short.stores) else codes
             yield blocks.Paragraph(f"To repair {what}{how_many}, make a plan and read the plan:")
-        yield blocks.Commands((command_line.command("plan", *also, "-o", "plan.json"),))
-        yield from words.secrets_to_add(command_line, "plan")
+        yield from words.to_run(command_line, ("plan", *also, "-o", "plan.json"))
     last = [*_notes(short.notes), *_not_looked_at(diagnosis)]
     if facts is None and (diagnosis.findings or diagnosis.not_looked_at):
         meaning = f". {command_line.quoted('explain', diagnosis.findings[0].code)}" if diagnosis.findings else ""

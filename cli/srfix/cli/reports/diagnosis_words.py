@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from srfix.cli.output.interface import Block, Paragraph, Tone, Verdict, grouped, titled_list
+from srfix.cli.output.interface import Block, Commands, Paragraph, Tone, Verdict, grouped, titled_list
 from srfix.recovery.commands import CommandLine
 from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Finding, Severity, Skipped
 from srfix.recovery.ids_in_words import counted
@@ -90,6 +90,12 @@ def advice_blocks(applications: Sequence[ApplicationAdvice]) -> Iterator[Block]:
         yield from titled_list(
             f"What to do: {application_advice.application}", application_advice.advice, is_numbered=True, is_apart=True
         )
+
+
+def to_run(command_line: CommandLine, *commands: Sequence[str]) -> Iterator[Block]:
+    """The commands, and the secrets to add to them."""
+    yield Commands(tuple(command_line.command(*words) for words in commands))
+    yield from secrets_to_add(command_line, *(words[0] for words in commands))
 
 
 def secrets_to_add(command_line: CommandLine, *commands: str) -> Iterator[Block]:

@@ -9,7 +9,7 @@ from typing import Final
 
 from srfix.cli.options.connecting import servers_shown
 from srfix.cli.output import interface as blocks
-from srfix.cli.reports.diagnosis_words import secrets_to_add
+from srfix.cli.reports.diagnosis_words import to_run
 from srfix.cli.reports.pictures import picture_before
 from srfix.recovery.actions.actions import Action, Register
 from srfix.recovery.actions.document import describe
@@ -121,12 +121,10 @@ def _next(plan: Plan, path: Path | None, command_line: CommandLine) -> Iterator[
         cost = (*cost, ("cost", plan.cost.in_words))
     if path is None:
         yield blocks.FieldList(cost)
-        yield blocks.Commands((command_line.command("plan", "-o", "plan.json"),))
-        yield from secrets_to_add(command_line, "plan")
+        yield from to_run(command_line, ("plan", "-o", "plan.json"))
         return
     yield blocks.FieldList((*cost, ("digest", plan.digest)))
-    yield blocks.Commands((command_line.command("apply", *positional(str(path))),))
-    yield from secrets_to_add(command_line, "apply")
+    yield from to_run(command_line, ("apply", *positional(str(path))))
 
 
 def _steps(actions: Iterable[Action]) -> list[blocks.Block]:

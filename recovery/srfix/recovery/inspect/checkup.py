@@ -87,10 +87,8 @@ class Doctor(DatedDocument, tag="srfix.doctor/1"):
     healthy: bool
 
 
-def not_named(part: str, what: str, advice: str) -> ConnectionCheck:
-    return ConnectionCheck(
-        part=part, what=what, outcome=Outcome.NOT_ASKED, detail="none was named", advice=advice, needed=True
-    )
+def not_asked(part: str, what: str, detail: str, advice: str | None = None) -> ConnectionCheck:
+    return ConnectionCheck(part=part, what=what, outcome=Outcome.NOT_ASKED, detail=detail, advice=advice, needed=True)
 
 
 def check_servers(config: Mapping[str, str], *, timeout_s: float = 5.0) -> Iterator[ConnectionCheck]:

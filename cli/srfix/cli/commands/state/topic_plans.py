@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         "The replication factor of the new changelog. Default: the broker's. Give the application's replication.factor."
     ),
 )
-@plan_file_option("Write the plan to this new file.", required=True)
+@plan_file_option(required=True, help="Write the plan to this new file.")
 @connection_options
 @output_option
 def seed_changelog(
@@ -152,7 +152,7 @@ def _asking(registry: RegistryClient) -> Registered:
     "--limit", type=click.IntRange(min=1), metavar="N", help="Delete at most this number of keys, the oldest first."
 )
 @plan_file_option(
-    "Write the plan to this new file, and the records to be deleted to FILE.records.jsonl.", required=True
+    required=True, help="Write the plan to this new file, and the records to be deleted to FILE.records.jsonl."
 )
 @connection_options
 @output_option
