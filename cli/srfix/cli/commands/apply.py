@@ -15,7 +15,7 @@ from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.given import given_options
 from srfix.cli.options.options import details_option, only_option, output_option, yes_option
 from srfix.cli.options.sign_off import SignOff, sign_off_options
-from srfix.cli.options.values import file_option
+from srfix.cli.options.values import file_option, flag
 from srfix.cli.output import interface as blocks
 from srfix.cli.output.speaking import confirm, say_aside, say_on_the_way, write_report
 from srfix.cli.version import version
@@ -36,9 +36,8 @@ if TYPE_CHECKING:
 @file_option(
     "--journal", "journal_path", help="The file for the journal. Default: PLAN.journal.jsonl, beside the plan."
 )
-@click.option(
+@flag(
     "--probe-permissions",
-    is_flag=True,
     help=(
         "First check that this user has the right to write: send writes that are invalid on purpose, so that no "
         "registry carries them out."

@@ -14,7 +14,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import half as halves
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.options import output_option
-from srfix.cli.options.values import POLICIES, ROLES, Choice, choice_of, option
+from srfix.cli.options.values import POLICIES, ROLES, Choice, choice_of, flag, option
 from srfix.cli.output.interface import Block, OutputFormat, Paragraph, table_of, titled_list
 from srfix.cli.output.speaking import say_aside, show_json
 from srfix.recovery.ids_in_words import counted
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 )
 @click.option("--partition", type=click.IntRange(min=0), help="Read only this partition.")
 @click.option("--from-offset", type=click.IntRange(min=0), help="Begin at this offset instead of the log's start.")
-@click.option("--last", is_flag=True, help="Read the newest records instead of the first ones.")
+@flag("--last", help="Read the newest records instead of the first ones.")
 @click.option(
     "--max-records",
     type=click.IntRange(min=1),
@@ -95,9 +95,8 @@ if TYPE_CHECKING:
         "its bytes: 00 for the first message of the schema."
     ),
 )
-@click.option(
+@flag(
     "--framed",
-    is_flag=True,
     help="With --schema: five bytes stand before each body (the magic byte and the schema id).",
 )
 @click.option("--window", type=Choice(WindowKind), help="The kind of window around the keys.")

@@ -12,12 +12,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from srfix.cli.command_classes import command
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.main import main
-from srfix.cli.options.values import file_option
+from srfix.cli.options.values import file_option, flag
 from srfix.cli.output.speaking import say, say_aside
 from srfix.recovery.commands import shell_words
 from srfix.recovery.documents import Document, Id
@@ -48,14 +46,12 @@ class DemoDocument(Document, tag="srfix.demo/1"):
 
 
 @command()
-@click.option(
+@flag(
     "--keep",
-    is_flag=True,
     help="Leave the broker and the registry running, with the damage, until you interrupt srfix.",
 )
-@click.option(
+@flag(
     "--real",
-    is_flag=True,
     help=(
         "With --keep: use a real Apache Kafka instead of the embedded broker, so that Spark's own source can read "
         "it (needs Java 17, and Maven once)."

@@ -16,7 +16,7 @@ from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.evidence import EvidenceOptions, evidence_options
 from srfix.cli.options.given import given_options
 from srfix.cli.options.topic import TopicChoice, topic_options
-from srfix.cli.options.values import Choice, choice_of, typed_options
+from srfix.cli.options.values import Choice, choice_of, flag, typed_options
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.output.speaking import say_aside, show, write_report
 from srfix.recovery.checks.interface import Width
@@ -58,10 +58,9 @@ if TYPE_CHECKING:
         "Whether a registered version stays live or is soft-deleted at once. The failing reader finds it in both cases."
     ),
 )
-@click.option("--only-live", is_flag=True, help="Register only the ids that cause a failure now.")
-@click.option(
+@flag("--only-live", help="Register only the ids that cause a failure now.")
+@flag(
     "--all-versions",
-    is_flag=True,
     help=(
         "Do not count the ids in the topic. Register every version of the source's subject, also soft-deleted ones. For an "
         "emergency."
@@ -75,17 +74,15 @@ if TYPE_CHECKING:
     help="Also repair this finding, though that is not necessary; repeatable. "
     + " ".join(f"{code}: {what}." for code, what in reversed(ON_REQUEST.items())),
 )
-@click.option(
+@flag(
     "--exact-ids",
-    is_flag=True,
     help=(
         "If the registry would give a schema another id (because of inherited metadata), send the id with the "
         "schema, in mode IMPORT. srfix does this only if nothing is lost by it."
     ),
 )
-@click.option(
+@flag(
     "--as-shell",
-    is_flag=True,
     help="Print the plan as sh and curl commands, which somebody who has the right to write can run.",
 )
 @click.option(
@@ -97,7 +94,7 @@ if TYPE_CHECKING:
         "registry, and refuses a plan that would exceed the limit."
     ),
 )
-@click.option("--detailed-exitcode", is_flag=True, help="Exit with 1 if there is something to do.")
+@flag("--detailed-exitcode", help="Exit with 1 if there is something to do.")
 def plan(
     connection: Connection,
     selection: options.Selection,

@@ -13,7 +13,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options import options
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import CensusEngineChoice, engine_options
-from srfix.cli.options.values import ROLES, choice_of, option, typed_options
+from srfix.cli.options.values import ROLES, choice_of, flag, option, typed_options
 from srfix.cli.output import interface as blocks
 from srfix.cli.output.speaking import conclude
 from srfix.cli.version import version
@@ -42,10 +42,9 @@ _FEW_PARTITIONS: Final = 16
         "committed offsets."
     ),
 )
-@click.option(
+@flag(
     "--global",
     "is_global",
-    is_flag=True,
     help="For a global table: count all records as live, as its restore reads them all. Default without an application.",
 )
 @click.option("--role", **choice_of(ROLES, "both"), help="Which payloads to look at.")

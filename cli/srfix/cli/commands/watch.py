@@ -17,7 +17,7 @@ from srfix.cli.options.engine import CensusEngineChoice, engine_options
 from srfix.cli.options.evidence import EvidenceOptions, evidence_options
 from srfix.cli.options.options import Hurry, Selection, hurry_options, output_option, selection_options
 from srfix.cli.options.sign_off import Allow, allow_options
-from srfix.cli.options.values import option
+from srfix.cli.options.values import flag, option
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.output.speaking import say, say_aside, show, show_json
 from srfix.cli.version import version
@@ -59,7 +59,7 @@ def print_kept(ctx: click.Context, param: click.Parameter, is_asked: bool) -> No
         ctx.exit()
 
 
-_printing = partial(click.option, is_flag=True, is_eager=True, expose_value=False, callback=print_kept)
+_printing = partial(flag, is_eager=True, expose_value=False, callback=print_kept)
 
 
 @command()
@@ -91,9 +91,8 @@ _printing = partial(click.option, is_flag=True, is_eager=True, expose_value=Fals
         "the names of applications and stores."
     ),
 )
-@click.option(
+@flag(
     "--once",
-    is_flag=True,
     help="Make one full diagnosis, register what the signed-off plan allows, and exit. /metrics and /healthz are off.",
 )
 @_printing("--print-dashboard", help="Print a Grafana dashboard of watch's metrics (JSON), and exit.")

@@ -18,6 +18,8 @@ from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Topic
 from srfix.serde.waiting import watch_with
 
+_flag = partial(option, is_flag=True)
+
 AUTO = "auto"
 """The value of `--isolation` if the user does not give it."""
 READERS = ("connect", "ksqldb", "plain", "dual", "unknown")
@@ -117,9 +119,8 @@ def _selection_options(readers: Sequence[str], *, of_topics: str = "") -> Decora
             metavar="VERSION",
             help="The application's Kafka Streams version, such as 2.6.3.",
         ),
-        option(
+        _flag(
             "--no-auto-register",
-            is_flag=True,
             help=(
                 "Say that the application's serializers register no schemas (auto.register.schemas=false). A put "
                 "then fails if its schema is not registered (SRF015)."
@@ -175,27 +176,24 @@ hurry_options = handing_over(
     ),
 )
 
-decode_values_option = option(
+decode_values_option = _flag(
     "--decode-values",
-    is_flag=True,
     help=(
         "Decode every row that a restore loads (SRF013). This reads each topic a second time. Without this option "
         "srfix decodes only the newest row of each schema id and partition."
     ),
 )
 
-changelogs_option = option(
+changelogs_option = _flag(
     "--changelogs",
-    is_flag=True,
     help=(
         "Read every changelog topic as a whole, and look for schema ids that the registry has lost (SRF014). "
         "Without this option srfix looks at the first and newest records of each partition, in at most 50 topics."
     ),
 )
 
-details_option = option(
+details_option = _flag(
     "--details",
-    is_flag=True,
     help="The whole report: the evidence, the numbers by partition, and what to do before and after a repair.",
 )
 
@@ -206,10 +204,9 @@ def _tell_no_waits(_ctx: click.Context, _param: click.Parameter, is_quiet: bool)
     return is_quiet
 
 
-quiet_option = option(
+quiet_option = _flag(
     "--quiet",
     "-q",
-    is_flag=True,
     callback=_tell_no_waits,
     help=(
         "Print nothing if the exit code is 0: no report (except JSON and JUnit), no progress, no totals. Stale "
@@ -254,7 +251,7 @@ only_option = click.option(
 plan_file_option = partial(file_option, "-o", "--out", "path")
 
 
-yes_option = option("--yes", is_flag=True, help="Do not ask.")
+yes_option = _flag("--yes", help="Do not ask.")
 
 
 def _sources(texts: Iterable[str]) -> dict[str, Topic]:

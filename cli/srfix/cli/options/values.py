@@ -115,6 +115,7 @@ def option(*names: str, envvar: str | None = None, **attributes: Any) -> Decorat
 
 
 repeatable = partial(option, type=Lines(), multiple=True)
+flag = partial(click.option, is_flag=True)
 file_option = partial(click.option, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
 
 

@@ -15,7 +15,7 @@ from srfix.cli.commands.state.reading import RowReading, reading_options, refuse
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_options
-from srfix.cli.options.values import Choice
+from srfix.cli.options.values import Choice, flag
 from srfix.cli.output.speaking import say_aside, show
 from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.stores.choices import ExportFormat
@@ -44,14 +44,12 @@ if TYPE_CHECKING:
     help="The directory for the files. srfix creates it if it does not exist.",
     **path_completion("DIR"),
 )
-@click.option(
+@flag(
     "--one-file",
-    is_flag=True,
     help="One file for all tasks (only with --engine local). Default: one file for each task.",
 )
-@click.option(
+@flag(
     "--typed",
-    is_flag=True,
     help="Keys and values as typed columns of --key-columns and --value-columns, instead of JSON (parquet, arrow).",
 )
 @reading_options

@@ -15,7 +15,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_options
 from srfix.cli.options.options import isolation_of, isolation_option, output_option
-from srfix.cli.options.values import Choice, option
+from srfix.cli.options.values import Choice, flag, option
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.output.speaking import say_aside
 from srfix.recovery.state.writing.kinds import Release, WrittenKind
@@ -47,9 +47,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=0),
     help="The store's sub-topology: 3 for the task 3_0. Default: taken from --beside.",
 )
-@click.option(
-    "--global", "is_global", is_flag=True, help="The store is a global store: read all partitions, up to their ends."
-)
+@flag("--global", "is_global", help="The store is a global store: read all partitions, up to their ends.")
 @click.option(
     "--beside",
     "beside_dir",
