@@ -39,6 +39,16 @@ class TestKafkaOptions:
         assert json.loads(told["startingOffsets"]) == {"users": {"0": 23, "1": -2}}
         assert json.loads(told["endingOffsets"]) == {"users": {"0": 24, "1": -1}}
 
+    @pytest.mark.parametrize(
+        "offsets",
+        [{"users": {0: 5}, 1: 7}, {0: 5, 1: {2: 3}}, {0: "5"}, {0: 2.5}, {"users": {0: None}}, {"users": 5}, {-1: 5}],
+    )
+    def test_what_is_no_offset_of_a_partition_is_refused(self, offsets: Offsets) -> None:
+        with pytest.raises(
+            UsageError, match=r"^starting_offsets= gives .*Give an offset for each partition: \{0: 23, 1: -2\}"
+        ):
+            options(start=offsets)
+
     def test_what_is_for_kafkas_client_is_passed_as_it_is(self) -> None:
         told = options(more={"kafka.sasl.jaas.config": 'x password="p";', "minPartitions": 8, "failOnDataLoss": False})
         assert told["kafka.sasl.jaas.config"] == 'x password="p";'

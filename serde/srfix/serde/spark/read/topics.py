@@ -28,7 +28,7 @@ from srfix.serde.casing import declared_name, is_among, is_same
 from srfix.serde.columns.text import print_type
 from srfix.serde.columns.types import Column, Columns
 from srfix.serde.errors import ColumnError, UsageError
-from srfix.serde.java_ints import INT_MAX
+from srfix.serde.java_ints import INT_MAX, is_long
 from srfix.serde.printable import foreign
 from srfix.serde.resolve.policies import ById
 from srfix.serde.spark.interface import first_ones
@@ -296,6 +296,13 @@ def _offsets(parameter: str, selection: TopicsAsked, offsets: Offsets) -> str:
                 f"{parameter}= names no topics, but several are read: give {{topic: {{0: 23, 1: -2}}}} for each of them."
             )
         by_topic = {selection.topics[0]: cast("Mapping[int, int]", offsets)}
+    for topic, some in by_topic.items():
+        for partition, offset in some.items():
+            if not str(partition).isdecimal() or not is_long(offset):
+                raise UsageError(
+                    f"{parameter}= gives {offset!r} as the offset of the partition {partition!r} of the topic {topic!r}. Give "
+                    "an offset for each partition: {0: 23, 1: -2}."
+                )
     return json.dumps(
         {topic: {str(partition): offset for partition, offset in some.items()} for topic, some in by_topic.items()}
     )
