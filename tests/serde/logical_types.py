@@ -260,6 +260,7 @@ def body(written: Written, value: int | bytes | str) -> bytes:
 
 
 def _long(value: int) -> bytes:
+    """A long of Avro. It is not srfix's `written_varint`, so that an error of srfix's is not in its own test, too."""
     zigzag = (value << 1) ^ (value >> 63)
     out = bytearray()
     while zigzag > 0x7F:

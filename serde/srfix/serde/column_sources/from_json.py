@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
-from typing import Final, Literal, NoReturn, TypeAlias, cast
+from typing import Final, Literal, TypeAlias, cast
 
 from srfix.serde.column_sources.sources import source_columns
 from srfix.serde.columns.types import (
@@ -30,6 +30,7 @@ from srfix.serde.columns.types import (
     usable_columns,
 )
 from srfix.serde.connect.columns import Dropped, Inferred, NameRule
+from srfix.serde.connect.java_text import no_constant
 from srfix.serde.errors import ColumnError, SchemaError
 from srfix.serde.java_ints import is_int, is_long
 
@@ -86,16 +87,13 @@ def infer_json(
 
 
 def _loaded(sample: str | bytes, number: int) -> object:
-    def refuse_constant(word: str) -> NoReturn:
-        raise ValueError(f"{word} is not JSON")
-
     def whole_number(digits: str) -> int:
         if len(digits) > _MAX_DIGITS:
             raise ValueError(f"a number of {len(digits):,} digits")
         return int(digits)
 
     try:
-        return cast("object", json.loads(sample, parse_constant=refuse_constant, parse_int=whole_number))
+        return cast("object", json.loads(sample, parse_constant=no_constant, parse_int=whole_number))
     except (ValueError, RecursionError) as error:
         raise SchemaError(f"Sample {number} is not JSON: {error}.") from error
 

@@ -18,7 +18,7 @@ import struct
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final, NoReturn, TypeAlias
 
 _Quote: TypeAlias = Callable[[str], str]
 
@@ -87,6 +87,11 @@ def plain_decimal_text(value: decimal.Decimal) -> str:
         if isinstance(exponent, int) and exponent > 0:
             return "0"
     return format(value, "f")
+
+
+def no_constant(word: str) -> NoReturn:
+    """For `json.loads`, which takes NaN and the infinities; JSON has no such numbers, so Jackson refuses them."""
+    raise ValueError(f"{word} is not JSON")
 
 
 def _not_finite(value: float) -> str:

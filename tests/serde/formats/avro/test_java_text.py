@@ -70,3 +70,11 @@ def test_of_json_it_is_the_document_without_blanks_and_of_protobuf_what_was_answ
     assert as_readers_ask(Schema(text=text, schema_type="JSON")).text == written
     protobuf = Schema(text='syntax = "proto3";  message U {}', schema_type="PROTOBUF")
     assert as_readers_ask(protobuf) == protobuf
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+def test_a_text_that_jackson_does_not_parse_is_asked_as_it_is(number: str) -> None:
+    json_text = f'{{"default": {number}}}'
+    assert as_readers_ask(Schema(text=json_text, schema_type="JSON")).text == json_text
+    avro = f'{{"type": "record", "name": "U", "fields": [{{"name": "d", "type": "double", "default": {number}}}]}}'
+    assert as_readers_ask(Schema(text=avro)).text == avro

@@ -96,6 +96,9 @@ class TestValues:
             (_DECIMAL, "DECIMAL(38, 20)", "0.12345678901234567890", Number("0.12345678901234567890")),
             (_DECIMAL, "DECIMAL(38, 0)", "1234567890123456789012345678901", Number("1234567890123456789012345678901")),
             (_DECIMAL, "DECIMAL(6, 2)", json.dumps(base64.b64encode(b"\x04\xd2").decode()), Number("12.34")),
+            # Connect's Decimal.toLogical takes a negative scale, as Integer.parseInt reads it: 1 is 1E+2
+            (_DECIMAL.replace('"2"', '"-2"'), "DECIMAL(6, 2)", '"AQ=="', Number("100.00")),
+            (_DECIMAL.replace('"2"', '"+2"'), "DECIMAL(6, 2)", '"AQ=="', Number("0.01")),
             ('{"type":"array","items":{"type":"integer"}}', "ARRAY<STRING>", "[1,2]", ["1", "2"]),
             ('{"type":"array","items":{"type":["integer","null"]}}', "ARRAY<BIGINT>", "[1,null]", [1, None]),
             (

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from srfix.serde.connect.java_text import java_json
+from srfix.serde.connect.java_text import java_json, no_constant
 from srfix.serde.errors import SchemaError
 from srfix.serde.schemas.models import Json
 
@@ -43,7 +43,7 @@ def full_name(name: str, space: str) -> str:
 
 def _load(text: str) -> Json:
     try:
-        value: Json = json.loads(_COMMENT.sub(r"\1", text) if "/" in text else text)
+        value: Json = json.loads(_COMMENT.sub(r"\1", text) if "/" in text else text, parse_constant=no_constant)
     except (ValueError, RecursionError) as error:
         raise SchemaError(f"not JSON: {error}") from error
     return value

@@ -27,7 +27,7 @@ from srfix.serde.connect.columns import (
     connect_of,
     connect_schema_of,
 )
-from srfix.serde.connect.java_text import java_json
+from srfix.serde.connect.java_text import java_json, no_constant
 from srfix.serde.connect.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, ConnectSchema, ConnectType
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import SchemaError
@@ -94,7 +94,7 @@ def field_names(schema_text: str) -> tuple[str, ...]:
 def java_text(schema_text: str, *, has_references: bool) -> str:
     """`JsonSchema.canonicalString`: without blanks. Confluent's `Jackson.newObjectMapper` reads fractions as exact decimals."""
     try:
-        return java_json(json.loads(schema_text, parse_float=Decimal))
+        return java_json(json.loads(schema_text, parse_float=Decimal, parse_constant=no_constant))
     except (ValueError, RecursionError) as error:
         raise SchemaError(f"The schema text is not JSON ({error}).") from error
 

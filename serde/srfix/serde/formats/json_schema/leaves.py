@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import re
 import struct
 from collections.abc import Callable
 from typing import Final, TypeAlias
@@ -21,6 +22,7 @@ Read: TypeAlias = Callable[[object], Value]
 """A JSON node → a value."""
 
 _FLOAT: Final = struct.Struct(">f")
+_SCALE: Final = re.compile(r"[+-]?[0-9]+")
 _NOT_FINITE: Final = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 
 
@@ -148,7 +150,7 @@ def _decimal(writer: ConnectSchema, column: Decimal, path: str) -> Read:
     fit = coercion(ConnectType.BYTES, DECIMAL_NAME, column, path)
     assert fit is not None
     scale = writer.parameters.get(DECIMAL_SCALE, "")
-    of_bytes = decimal_of_bytes(int(scale), column, path) if scale.isascii() and scale.isdigit() else None
+    of_bytes = decimal_of_bytes(int(scale), column, path) if _SCALE.fullmatch(scale) else None
 
     def convert(node: object) -> Value:
         if type(node) is int:
