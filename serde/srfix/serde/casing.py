@@ -92,7 +92,9 @@ def placements(
     """Every (field, column) in the engine's order: the later one wins (`KSQLDB`), but both types are checked."""
     match rule:
         case CaseRule.KSQLDB:
-            return _placed_by_field(frozenset(columns), fields)
+            declared = frozenset(columns)
+            named = ((field, field if field in declared else field.upper()) for field in fields)
+            return tuple((field, column) for field, column in named if column in declared)
         case CaseRule.KSQLDB_2020:
             by_upper = {field.upper(): field for field in fields}
             return tuple((by_upper[column.upper()], column) for column in columns if column.upper() in by_upper)
@@ -111,11 +113,6 @@ def match_keys(columns: Sequence[str], keys: Sequence[str], rule: CaseRule, *, w
     by_upper = {key.upper(): key for key in keys}
     pairs = ((column, column if column in names else by_upper.get(column)) for column in columns)
     return {column: key for column, key in pairs if key is not None}
-
-
-def _placed_by_field(columns: frozenset[str], fields: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    named = ((field, field if field in columns else field.upper()) for field in fields)
-    return tuple((field, column) for field, column in named if column in columns)
 
 
 def _folded(name: str) -> str:

@@ -53,12 +53,8 @@ def read_file(path: str | Path, *, most_bytes: int) -> bytes:
         return bytes(content)
 
 
-def is_there(path: str | Path) -> bool:
-    try:
-        os.lstat(path)
-    except (OSError, ValueError):
-        return False
-    return True
+is_there: Final = os.path.lexists
+"""Whether something has this name: also a link that leads nowhere."""
 
 
 def refuse_what_is_no_file(path: str | Path) -> None:

@@ -114,7 +114,7 @@ class _Reader:
         self, field: dataclasses.Field[object], hint: object, *, path: str, depth: int, is_column: bool
     ) -> SourceField:
         declared = [field.metadata[key] for key in ("column_type", "namespace") if key in field.metadata]
-        hint, annotated = _without_annotations(hint)
+        hint, annotated, _ = _without_annotations(hint)
         namespaces = [mark for mark in (*declared, *annotated) if isinstance(mark, Namespace)]
         if namespaces and not is_column:
             raise ColumnError(f"The field {path} of a STRUCT is declared a key. Only columns can be keys.")
@@ -132,7 +132,7 @@ class _Reader:
             raise ColumnError(
                 f"The type hints nest deeper than {MAX_NESTING} levels at {path}. Flatten the innermost ones."
             )
-        hint, annotated = _without_annotations(hint)
+        hint, annotated, _ = _without_annotations(hint)
         for mark in annotated:
             declared = mark if _is_column_type(mark) else declared
         if hint is decimal.Decimal:
@@ -174,9 +174,10 @@ def _hints(class_: type) -> dict[str, Any]:
         ) from error
 
 
-def _without_annotations(hint: object) -> tuple[object, list[object]]:
-    """The hint without `Annotated`, `NewType` and `| None`, and the column type and namespace from the annotations."""
+def _without_annotations(hint: object) -> tuple[object, list[object], bool]:
+    """The hint without `Annotated`, `NewType` and `| None`, what the annotations say, and whether None is allowed."""
     marks: list[object] = []
+    is_optional = False
     while True:
         if get_origin(hint) is Annotated:
             hint, *more = get_args(hint)
@@ -185,8 +186,9 @@ def _without_annotations(hint: object) -> tuple[object, list[object]]:
             hint = hint.__supertype__
         elif get_origin(hint) in (Union, UnionType) and len(get_args(hint)) == 2 and NoneType in get_args(hint):
             (hint,) = (member for member in get_args(hint) if member is not NoneType)
+            is_optional = True
         else:
-            return hint, marks
+            return hint, marks, is_optional or hint is Any or hint is object
 
 
 def _is_column_type(mark: object) -> TypeGuard[ColumnType]:
@@ -295,9 +297,9 @@ def _record(class_: type, columns: tuple[Column, ...], rule: _Rule, *, path: str
 
 
 def _value(hint: object, type_: ColumnType, rule: _Rule, path: str, field: str) -> Build:
-    plain, _ = _without_annotations(hint)
+    plain, _, takes_none = _without_annotations(hint)
     build = _not_null(plain, type_, rule, path, field)
-    if _takes_none(hint):
+    if takes_none:
         return lambda value: None if value is None else build(value)
 
     def build_not_null(value: object) -> object:
@@ -334,18 +336,6 @@ def _not_null(hint: object, type_: ColumnType, rule: _Rule, path: str, field: st
                 f"The column {path} is {print_type(type_)}, but the field {field} is {_hint_text(hint)}. Change one of "
                 "them to match the other."
             )
-
-
-def _takes_none(hint: object) -> bool:
-    if hint in (None, NoneType, Any, object):
-        return True
-    inner = getattr(hint, "__supertype__", None)
-    if inner is not None:
-        return _takes_none(inner)
-    args = get_args(hint)
-    if hasattr(hint, "__metadata__"):  # Annotated
-        return _takes_none(args[0])
-    return get_origin(hint) not in (list, dict) and NoneType in args
 
 
 def _same(value: object) -> object:

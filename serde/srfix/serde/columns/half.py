@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from srfix.serde.columns.text import print_type
-from srfix.serde.columns.types import STRING, Array, Column, Columns, ColumnType, Map, Struct, usable_columns
+from srfix.serde.columns.types import STRING, Column, Columns, ColumnType, Map, Struct, parts_of, usable_columns
 from srfix.serde.errors import ColumnError
 from srfix.serde.subjects.names import Role
 
@@ -55,17 +55,8 @@ def require_string_keys(columns: Columns, format_word: str) -> None:
 def _parts(type_: ColumnType, path: str) -> Iterator[tuple[str, ColumnType]]:
     """The type and all types in it, with the paths that ksqlDB's errors use."""
     yield path, type_
-    match type_:
-        case Array(items):
-            yield from _parts(items, f"{path}->ARRAY")
-        case Map(values, keys):
-            yield from _parts(keys, f"{path}->MAP_KEY")
-            yield from _parts(values, f"{path}->MAP_VAL")
-        case Struct(fields):
-            for field in fields:
-                yield from _parts(field.type, f"{path}->{field.name}")
-        case _:
-            pass
+    for name, part in parts_of(type_):
+        yield from _parts(part, f"{path}->{name}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

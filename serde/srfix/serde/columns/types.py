@@ -170,7 +170,7 @@ def nesting(columns: Columns) -> int:
     while stack:
         type_, depth = stack.pop()
         deepest = max(deepest, depth)
-        stack.extend((part, depth + 1) for part in _parts(type_))
+        stack.extend((part, depth + 1) for _, part in parts_of(type_))
     return deepest
 
 
@@ -184,18 +184,19 @@ def scalars_of(columns: Columns) -> Iterator[ColumnType]:
         type_ = stack.pop()
         if isinstance(type_, ScalarType | Decimal):
             yield type_
-        stack.extend(_parts(type_))
+        stack.extend(part for _, part in parts_of(type_))
 
 
-def _parts(type_: ColumnType) -> Iterator[ColumnType]:
+def parts_of(type_: ColumnType) -> Iterator[tuple[str, ColumnType]]:
+    """The types directly within a type, with their names in the paths of ksqlDB's errors."""
     match type_:
         case Array(items):
-            yield items
+            yield "ARRAY", items
         case Map(values, keys):
-            yield values
-            yield keys
+            yield "MAP_KEY", keys
+            yield "MAP_VAL", values
         case Struct(fields):
-            yield from (field.type for field in fields)
+            yield from ((field.name, field.type) for field in fields)
 
 
 def usable_columns(columns: Columns) -> Columns:

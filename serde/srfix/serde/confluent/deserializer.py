@@ -50,7 +50,7 @@ from srfix.serde.formats.table import check_schema_type, format_of
 from srfix.serde.interface import Context, GuidSource, Row, Value
 from srfix.serde.registries.confluent_client import AnySchema, given_schema
 from srfix.serde.registries.given import AnyClient, Registry
-from srfix.serde.resolve.policies import Resolver
+from srfix.serde.resolve.policies import accepted
 from srfix.serde.resolve.resolved import knows_no_guids, words_for
 from srfix.serde.schemas.errors import (
     EndpointNotSupportedError,
@@ -335,7 +335,11 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
 
     def _writer(self, registry: Registry, identity: _Identity, subject: str | None, ctx: Context | None) -> _Writer:
         if self._policy is not None:
-            schema = self._accepted(self._policy, identity, ctx)
+            if ctx is None:
+                raise UsageError(
+                    "The policy needs the topic, but there is no context. Pass a context or the topic's name."
+                )
+            schema = accepted(self._policy, identity, topic=ctx.topic, role=self._role(ctx)).schema
             check_schema_type(schema.schema_type, self._format)
             return schema, self._codec(schema, subject)
         key = (identity, subject)
@@ -346,13 +350,6 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
             writer = (schema, self._codec(schema, subject))
             remember(self._writers, key, writer, payload_bounds().plans)
         return writer
-
-    def _accepted(self, policy: Resolver, identity: _Identity, ctx: Context | None) -> Schema:
-        if ctx is None:
-            raise UsageError("The policy needs the topic, but there is no context. Pass a context or the topic's name.")
-        if isinstance(identity, UUID):
-            return policy.resolve_guid(identity, topic=ctx.topic, role=self._role(ctx)).schema
-        return policy.resolve(identity, topic=ctx.topic, role=self._role(ctx)).schema
 
 
 def _schema(registry: Registry, identity: _Identity, subject: str | None) -> Schema:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 from uuid import UUID
 
 from confluent_kafka.serialization import Serializer
@@ -13,6 +13,7 @@ from srfix.serde.arguments import check_callable, plain_row, usable_context
 from srfix.serde.confluent.config import Conf, WrittenColumns, refuse_without_columns, settings
 from srfix.serde.confluent.framing import SchemaId, add_header, required_guid, serializer_of
 from srfix.serde.confluent.serde import (
+    Codec,
     ConfluentSerde,
     Direction,
     check_no_columns,
@@ -181,18 +182,17 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
 
     def _encoding_of(self, role: Role) -> _Encoding:
         if role not in self._encoding:
-            if self._columns is None:
-                assert self._schema is not None
-                schema, codec = self._schema, self._codec(self._schema, None)
-                encode: EncodeOrNone = codec.encoder()
-            else:
-                schema = self._columns.schema(role) if self._schema is None else self._schema
-                codec, encode = self._codec(schema, None), self._columns.encode(schema, self._texts(schema), role)
+            schema = self._schema or cast("WrittenColumns", self._columns).schema(role)
+            codec = self._codec(schema, None)
+            encode = self._encode(codec, schema, None, role)
             self._encoding[role] = _Encoding(schema, encode, codec.written_name, codec.message_indexes)
         return self._encoding[role]
 
-    def _texts(self, schema: Schema, subject: str | None = None) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(text for _, text in references_of(self._registry, schema, subject)))
+    def _encode(self, codec: Codec, schema: Schema, subject: str | None, role: Role) -> EncodeOrNone:
+        if self._columns is None:
+            return codec.encoder()
+        texts = dict.fromkeys(text for _, text in references_of(self._registry, schema, subject))
+        return self._columns.encode(schema, tuple(texts), role)
 
     def _target(self, value: object, ctx: Context | None) -> _Target | None:
         role = self._role(ctx)
@@ -254,10 +254,7 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
                 self._check_type(version.schema, where)
                 check_rules(version.schema.rule_set, Direction.WRITE, where=where)
                 codec = self._codec(version.schema, subject)
-                if self._columns is None:
-                    encode: EncodeOrNone = codec.encoder()
-                else:
-                    encode = self._columns.encode(version.schema, self._texts(version.schema, subject), role)
+                encode = self._encode(codec, version.schema, subject, role)
                 self._by_version[key] = self._made(encode, version, codec.message_indexes)
             self._by_subject[subject, role] = self._by_version[key]
             return self._by_version[key]

@@ -145,8 +145,9 @@ def refusal_in_unit(
         return refusal(writer, column, path)
     if unit.counts is _TAKES[column]:
         return None
-    why, instead = f"it is {unit.counts.value}", _instead(writer, unit)
-    return _unit_error(f"{writer.word} ({unit.word})", column, path, why, instead)
+    by_unit, as_number = column_of(unit), _number(writer)
+    instead = as_number if by_unit is None else f"{by_unit.value}, or as {as_number}"
+    return _unit_error(f"{writer.word} ({unit.word})", column, path, f"it is {unit.counts.value}", instead)
 
 
 def _unit_error(writer: str, column: ScalarType, path: str, why: str, instead: str) -> TimeUnitError:
@@ -157,11 +158,6 @@ def _unit_error(writer: str, column: ScalarType, path: str, why: str, instead: s
         writer_type=writer,
         column_type=column.value,
     )
-
-
-def _instead(writer: ConnectType, unit: TimeUnit) -> str:
-    column, as_number = column_of(unit), _number(writer)
-    return as_number if column is None else f"{column.value}, or as {as_number}"
 
 
 def _number(writer: ConnectType) -> str:

@@ -313,6 +313,12 @@ def _under_neither(question: Question, first: SubjectVersionError, second: Subje
     )
 
 
+def accepted(policy: Resolver, identity: int | UUID, *, topic: str, role: Role) -> ResolvedSchema:
+    if isinstance(identity, UUID):
+        return policy.resolve_guid(identity, topic=topic, role=role)
+    return policy.resolve(identity, topic=topic, role=role)
+
+
 def usable_policy(resolver: Resolver | AnyClient) -> Resolver:
     """A policy. A registry in any form means `ById` with it."""
     if not isinstance(resolver, type) and callable(getattr(resolver, "resolve", None)):

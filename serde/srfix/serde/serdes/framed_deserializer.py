@@ -16,13 +16,12 @@ from srfix.serde.formats.table import RESOLVING, Format, check_schema_type, form
 from srfix.serde.interface import Context
 from srfix.serde.native import native_decoder_of
 from srfix.serde.registries.given import AnyClient
-from srfix.serde.resolve.policies import Resolver, usable_policy
-from srfix.serde.resolve.resolved import ResolvedSchema
+from srfix.serde.resolve.policies import Resolver, accepted, usable_policy
 from srfix.serde.serdes.framed_reader import FramedReader
 from srfix.serde.serdes.located_errors import read_from
 from srfix.serde.serdes.plans import decode_plan, usable_reader, validated_decode
 from srfix.serde.specs import HasColumns, ReaderSchema, ReadSpec
-from srfix.serde.subjects.names import Role, role_of
+from srfix.serde.subjects.names import role_of
 from srfix.serde.wire import frame_guid, parse, prefix_id_bytes
 
 
@@ -111,11 +110,7 @@ class FramedDeserializer(FramedReader, HasColumns, Closing):
     def _plan(self, identity: int | UUID, ctx: Context | None) -> Decode:
         assert ctx is not None
         role = self._role(ctx)
-        if isinstance(identity, UUID):
-            return self._plan_of(self._resolver.resolve_guid(identity, topic=ctx.topic, role=role), role)
-        return self._plan_of(self._resolver.resolve(identity, topic=ctx.topic, role=role), role)
-
-    def _plan_of(self, resolved: ResolvedSchema, role: Role) -> Decode:
+        resolved = accepted(self._resolver, identity, topic=ctx.topic, role=role)
         schema = resolved.schema
         if len(self._formats) == 1:
             (format_,) = self._formats

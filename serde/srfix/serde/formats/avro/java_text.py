@@ -82,7 +82,10 @@ class _Writer:
             rest = dict(_other_properties(node))
             return {"type": kind, **rest} if rest else kind
         if kind in ("array", "map"):
-            return self._container(node, "items" if kind == "array" else "values", space, out_space)
+            key = "items" if kind == "array" else "values"
+            if key not in node:
+                raise SchemaError(f"No {key} type: {java_json(node)}")
+            return {"type": kind, key: self._schema(node[key], space, out_space), **dict(_other_properties(node))}
         if kind in ("record", "error", "enum", "fixed"):
             return self._named(node, kind, space, out_space)
         return self._use(kind, space, out_space)
@@ -110,11 +113,6 @@ class _Writer:
             seen.add(key)
         return written
 
-    def _container(self, node: dict[str, Json], key: str, space: str, out_space: str) -> Json:
-        if key not in node:
-            raise SchemaError(f"No {key} type: {java_json(node)}")
-        return {"type": node["type"], key: self._schema(node[key], space, out_space), **dict(_other_properties(node))}
-
     def _named(self, node: dict[str, Json], kind: str, space: str, out_space: str) -> Json:
         name = _text(node, "name", "No name in schema")
         namespace = node.get("namespace")
@@ -141,7 +139,9 @@ class _Writer:
             reserved = _RESERVED | {"default"}
             written.update(_enum(node))
         elif kind == "fixed":
-            written["size"] = _size(node)
+            size = written["size"] = node.get("size")
+            if not isinstance(size, int) or isinstance(size, bool) or size < 0:
+                raise SchemaError(f"Invalid or no size: {java_json(node)}")
         else:
             written["fields"] = self._fields(node, short, own_space)
         written.update(_other_properties(node, reserved))
@@ -246,10 +246,3 @@ def _enum(node: Mapping[str, Json]) -> dict[str, Json]:
             raise SchemaError(f"The Enum Default: {node['default']} is not in the enum symbol set")
         written["default"] = node["default"]
     return written
-
-
-def _size(node: Mapping[str, Json]) -> int:
-    size = node.get("size")
-    if not isinstance(size, int) or isinstance(size, bool) or size < 0:
-        raise SchemaError(f"Invalid or no size: {java_json(dict(node))}")
-    return size

@@ -5,6 +5,7 @@ within it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
@@ -126,13 +127,17 @@ class _Conversion:
         return ConnectSchema(type=ConnectType.MAP, key_schema=keys, value_schema=self.schema(values, depth + 1))
 
     def _struct(self, node: Node, depth: int, force_optional: bool) -> ConnectSchema:
-        waiting = self._open[node] = []
-        fields = tuple(ConnectField(name, self.schema(part, depth + 1)) for name, part in _by_index(node))
-        del self._open[node]
+        fields = self._fields(node, _by_index(node), depth)
         schema = self._done[node] = self._named(_struct_of(fields, node.required), node, force_optional)
+        return schema
+
+    def _fields(self, node: Node, parts: Iterable[tuple[str, Node]], depth: int) -> tuple[ConnectField, ...]:
+        waiting = self._open[node] = []
+        fields = tuple(ConnectField(name, self.schema(part, depth + 1)) for name, part in parts)
+        del self._open[node]
         for reference in waiting:
             complete(reference, fields)
-        return schema
+        return fields
 
     def _union(self, node: Node, depth: int) -> ConnectSchema:
         parts = [part for part in node.parts if part.kind is not NodeKind.NULL]
@@ -161,13 +166,9 @@ class _Conversion:
         for part in node.parts:
             _collect(part, properties, required)
         if properties:
-            waiting = self._open[node] = []
-            fields = tuple(ConnectField(name, self.schema(part, depth + 1)) for name, part in properties.items())
-            del self._open[node]
+            fields = self._fields(node, properties.items(), depth)
             schema = _struct_of(fields, frozenset(name for name, is_there in required.items() if is_there))
             schema = self._done[node] = optional(schema, optional=force_optional)
-            for reference in waiting:
-                complete(reference, fields)
             return schema
         chosen = _chosen(node)
         if chosen is None:

@@ -31,7 +31,8 @@ from srfix.serde.specs import ReadSpec
 
 @lru_cache(maxsize=256)
 def projection(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = ()) -> Projection[AvroType]:
-    root = resolved_root(schema_text, references, spec.reader_schema, spec.case_rule, _names(spec))
+    names = tuple(column.name for column in spec.known_columns) if spec.wrapped and spec.reader_schema else None
+    root = resolved_root(schema_text, references, spec.reader_schema, spec.case_rule, names)
     require_string_keys(spec.known_columns, "Avro")
     return project(AvroType(root), spec)
 
@@ -52,7 +53,9 @@ def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...]
         explain = None if as_on_the_wire else (lambda payload, offset: slowly()(payload, offset))
         plan = FastavroPlan(for_columns=True, as_on_the_wire=as_on_the_wire)
         step = plan.rows(projected)
-        finish = _row_of(step) if spec.wrapped else _bare(step, name)
+        # `toKsqlRow` checks for null before it checks types.
+        row = unless_none(step.finish) if step.is_refusal and step.finish is not None else step.finish
+        finish = row if spec.wrapped else _bare(step, name)
         if root.is_bare_bytes:
             fields = cast("list[dict[str, str]]", step.schema.get("fields"))
             return _raw_bytes(finish, as_field=None if root.kind == "bytes" else fields[0]["name"])
@@ -60,10 +63,6 @@ def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...]
         return decode if as_on_the_wire else native_decoder(lambda to: to.rows(projected), plan.costs, decode)
 
     return decode_by(as_on_the_wire=False)
-
-
-def _names(spec: ReadSpec) -> tuple[str, ...] | None:
-    return tuple(column.name for column in spec.known_columns) if spec.wrapped and spec.reader_schema else None
 
 
 def left_to_python(projected: Projection[AvroType]) -> str | None:
@@ -110,18 +109,13 @@ def as_written(root: AvroNode, times: Times) -> Decode:
 
 def values_decoder(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode | None:
     """Like `decoder`, for typed arrays, which check an INTEGER's bits; None if the root cannot feed the columns."""
-    root = resolved_root(schema_text, references, spec.reader_schema, spec.case_rule, _names(spec))
-    require_string_keys(spec.known_columns, "Avro")
+    projected = projection(schema_text, spec, references)
+    root = projected.root.writer.node
     if root.kind != "record" or root.is_bare_bytes:
         return None
     plan = FastavroPlan(for_columns=True, as_values=True)
-    step = plan.rows(projection(schema_text, spec, references))
+    step = plan.rows(projected)
     return None if step.is_refusal else plan.decoder(root, step, step.finish)
-
-
-def _row_of(step: ReadStep) -> Finish | None:
-    # `toKsqlRow` checks for null before it checks types.
-    return unless_none(step.finish) if step.is_refusal and step.finish is not None else step.finish
 
 
 def _bare(step: ReadStep, name: str) -> Finish:

@@ -46,7 +46,10 @@ def left_to_python(describe: Callable[[Description], int], costs: Costs) -> str 
 def native_decoder(describe: Callable[[Description], int], costs: Costs, otherwise: Decode) -> Decode:
     """The kernel's decoder; `otherwise` if there is no kernel, or it lacks a type. `describe` adds the root."""
     native = kernel()
-    if native is None or costs.safe_bytes < 0 or not _covers_what_is_cut_off(costs):
+    if native is None or costs.safe_bytes < 0:
+        return otherwise
+    # Python counts values before it reads bytes, so it may call a short body beyond the limits instead of truncated.
+    if sum(map(costs.least, every_node(costs.root))) > costs.bounds.budget(0):
         return otherwise
     description = Description(costs)
     try:
@@ -55,11 +58,6 @@ def native_decoder(describe: Callable[[Description], int], costs: Costs, otherwi
         return otherwise
     decode: Decode = native.Decoder(text, otherwise).decode
     return decode
-
-
-def _covers_what_is_cut_off(costs: Costs) -> bool:
-    """Whether Python calls every short body truncated, not beyond limits: it counts values before it reads bytes."""
-    return sum(map(costs.least, every_node(costs.root))) <= costs.bounds.budget(0)
 
 
 class Description:

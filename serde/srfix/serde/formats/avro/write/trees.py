@@ -97,17 +97,13 @@ def under_existing(writer: AvroType, spec: WriteSpec) -> tree.Written[AvroType]:
     if spec.wrapped:
         if writer.value.kind != "record":
             raise SchemaError(f"Columns are written as a record, but the schema is a {describe(writer.node)}.")
-        _check_root(writer, spec.known_columns)
+        columns, names = avro_fields(spec.known_columns), {field.name for field in writer.fields("")}
+        if wrong := _lacking(writer, spec.known_columns):
+            raise EncodeError(
+                f"Rows of these columns cannot be written under the record {writer.value.name}: {'; '.join(wrong)}.",
+                paths=tuple(f"->{column.name}" for name, column in columns.items() if name not in names),
+            )
     return _written(writer, written_type(spec))
-
-
-def _check_root(root: AvroType, columns: Columns) -> None:
-    wrong, names = _lacking(root, columns), {field.name for field in root.fields("")}
-    if wrong:
-        raise EncodeError(
-            f"Rows of these columns cannot be written under the record {root.value.name}: {'; '.join(wrong)}.",
-            paths=tuple(f"->{column.name}" for name, column in avro_fields(columns).items() if name not in names),
-        )
 
 
 def _lacking(record: AvroType, columns: Columns) -> list[str]:
