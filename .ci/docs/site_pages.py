@@ -445,14 +445,23 @@ def shown_names(front: str) -> Sequence[tuple[str, str]]:
         return [place for place in classes if place not in by_doors]
     return sorted(
         {
-            (node.module, alias.name)
+            (node.module, name)
             for node in ast.walk(tree)
             if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("srfix.")
             for alias in node.names
-            if not alias.name.startswith("_")
+            for name in (_classes_of(node.module) if alias.name == "*" else [alias.name])
+            if not name.startswith("_")
         },
         key=lambda shown: shown[1],
     )
+
+
+def _classes_of(module: str) -> list[str]:
+    return [
+        name
+        for name, kind in vars(importlib.import_module(module)).items()
+        if getattr(kind, "__module__", "") == module
+    ]
 
 
 def _docstring_page(front: str, title: str) -> str:

@@ -59,7 +59,7 @@ from srfix.serde.schemas.errors import (
     SubjectNotFoundError,
 )
 from srfix.serde.schemas.models import Schema, SchemaVersion
-from srfix.serde.serdes.framed_reader import FramedReader
+from srfix.serde.serdes.framed_deserializer import FramedReader
 from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, read_from
 from srfix.serde.serdes.row_reader import record_of
 from srfix.serde.subjects.names import Role

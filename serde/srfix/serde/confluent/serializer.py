@@ -29,7 +29,7 @@ from srfix.serde.registries.confluent_client import AnySchema, given_schema
 from srfix.serde.registries.given import AnyClient, Registry, register
 from srfix.serde.schemas.errors import SchemaNotFoundError, SubjectNotFoundError
 from srfix.serde.schemas.models import Registration, Schema, SchemaVersion
-from srfix.serde.serdes.framed_writer import FramedWriter
+from srfix.serde.serdes.framed_serializer import FramedWriter
 from srfix.serde.serdes.located_errors import written_to
 from srfix.serde.serdes.plans import EncodeOrNone
 from srfix.serde.subjects.names import Role, role_of

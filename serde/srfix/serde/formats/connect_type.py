@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
 
-from srfix.serde.columns.types import Column, Columns, ColumnType, Decimal, ScalarType
+from srfix.serde.columns.types import ColumnType, Decimal, ScalarType
 from srfix.serde.connect.columns import NO_PRECISION, connect_schema_of
 from srfix.serde.connect.schema import (
     CONNECT_DATA,
@@ -17,12 +15,11 @@ from srfix.serde.connect.schema import (
     ConnectType,
 )
 from srfix.serde.connect.time_units import TimeUnit, time_unit
-from srfix.serde.errors import IncompatibleTypeError
-from srfix.serde.projection.tree import Refused, WriterField
+from srfix.serde.projection.tree import WriterType
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectWriterType:
+class ConnectWriterType(WriterType):
     schema: ConnectSchema
     """The Connect schema that the format's translator makes of the type."""
 
@@ -63,28 +60,6 @@ class ConnectWriterType:
         if schema.name == DECIMAL_NAME:
             word = f"{word} {schema.parameters.get(DECIMAL_PRECISION, NO_PRECISION)}, {schema.parameters.get(DECIMAL_SCALE)}"
         return f"{schema.type.word} ({word})"
-
-    @property
-    def holder(self) -> str:
-        return "the writer schema"
-
-    @property
-    def defaults(self) -> tuple[WriterField[Any], ...]:
-        """None: only Avro's schemas are resolved."""
-        return ()
-
-    @property
-    def choices(self) -> tuple[WriterField[Any], ...]:
-        return ()
-
-    def refused(self, error: IncompatibleTypeError) -> Refused:
-        return Refused(error)
-
-    def by_name(self, columns: Columns) -> Mapping[str, Column]:
-        return {column.name: column for column in columns}
-
-    def under(self, column: ColumnType) -> Self:
-        return self
 
     def is_type_of(self, column: ColumnType) -> bool:
         schema = self.schema

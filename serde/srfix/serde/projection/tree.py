@@ -56,20 +56,25 @@ class WriterType(Protocol):
     @property
     def holder(self) -> str:
         """The holder of its fields, for an error: "the writer schema", "the union"."""
+        return "the writer schema"
 
     @property
     def defaults(self) -> Sequence[WriterField[Self]]:
-        """The fields of a reader's schema that the writer lacks, and that have a default."""
+        """The fields of a reader's schema that the writer lacks, and that have a default; only Avro's are resolved."""
+        return ()
 
     @property
     def choices(self) -> Sequence[WriterField[Self]]:
         """The branches of a union that a reader's schema reads as one type; none of anything else."""
+        return ()
 
     def refused(self, error: IncompatibleTypeError) -> Refused:
         """The refusal of the type, with the parts that are read nevertheless."""
+        return Refused(error)
 
     def under(self, column: ColumnType) -> Self:
         """The type as a column of this type takes it."""
+        return self
 
     def fields(self, path: str) -> Sequence[WriterField[Self]]:
         """For a STRUCT: the fields, or the branches of a union, in the writer's order."""
@@ -82,6 +87,7 @@ class WriterType(Protocol):
 
     def by_name(self, columns: Columns) -> Mapping[str, Column]:
         """The columns by the names with which fields are compared."""
+        return {column.name: column for column in columns}
 
     def is_type_of(self, column: ColumnType) -> bool:
         """Whether a column is written as this type, so that values need no conversion."""

@@ -95,10 +95,15 @@ class _Remembered:
 
 
 class _Policy(Closing):
-    """The common code for ids and GUIDs."""
+    """The common code for ids and GUIDs, and for the subjects of strategies."""
 
-    def __init__(self) -> None:
+    def __init__(self, *strategies: SubjectStrategy) -> None:
+        self._strategies = strategies
         self._remembered = _Remembered()
+
+    def subjects(self, *, topic: str, role: Role) -> tuple[Subject, ...]:
+        """The subjects that this policy asks, in order (none for `ById`). See `PlannablePolicy.subjects`."""
+        return tuple(strategy(topic, role) for strategy in self._strategies if not needs_record(strategy))
 
     def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
         """See `Resolver.resolve`."""
@@ -109,18 +114,14 @@ class _Policy(Closing):
         return self._resolve(Question(identity=guid, topic=topic, role=role))
 
     def _resolve(self, question: Question) -> ResolvedSchema:
+        # The key of an answer: the subjects, which topics share, or the inputs of a strategy that comes later.
+        key: Hashable = question
+        if not any(map(needs_record, self._strategies)):
+            key = question.identity, *self.subjects(topic=question.topic, role=question.role)
+        return self._remembered.get(key, lambda: self._find(question))
+
+    def _find(self, question: Question) -> ResolvedSchema:
         raise NotImplementedError
-
-
-def _known_subjects(topic: str, role: Role, *strategies: SubjectStrategy) -> tuple[Subject, ...]:
-    return tuple(strategy(topic, role) for strategy in strategies if not needs_record(strategy))
-
-
-def _memory_key(question: Question, *strategies: SubjectStrategy) -> Hashable:
-    """The key of an answer in the cache: the subjects, which topics share, or the inputs of a later strategy."""
-    if any(needs_record(strategy) for strategy in strategies):
-        return question
-    return question.identity, *(strategy(question.topic, question.role) for strategy in strategies)
 
 
 class ById(_Policy):
@@ -146,16 +147,12 @@ class ById(_Policy):
         context = "" if self.context == DEFAULT_CONTEXT else f", context={self.context!r}"
         return f"ById({self._registry!r}{context})"
 
-    def subjects(self, *, topic: str, role: Role) -> tuple[Subject, ...]:
-        """Empty, because this policy asks no subject."""
-        return ()
-
     def over(self, registry: SerdeRegistry, *, on_second: Callable[[SecondAnswered], None] | None = None) -> ById:
         """See `PlannablePolicy.over`."""
         return ById(registry, context=self.context)
 
-    def _resolve(self, question: Question) -> ResolvedSchema:
-        return self._remembered.get(question.identity, lambda: question.resolved(self._registry, self._hint))
+    def _find(self, question: Question) -> ResolvedSchema:
+        return question.resolved(self._registry, self._hint)
 
 
 class UnderOneSubject(_Policy):
@@ -171,26 +168,19 @@ class UnderOneSubject(_Policy):
         subjects: SubjectStrategy = TopicSubject(),  # noqa: B008 - frozen
     ) -> None:
         """:raises UsageError: if `registry` is no registry in any form, or `subjects` is no strategy."""
-        super().__init__()
         usable, self._close = given_registry(registry)
         self._registry: SchemaLookup = usable
-        self._subjects = strategy("subjects", subjects)
+        super().__init__(strategy("subjects", subjects))
+        self._subjects = subjects
 
     def __repr__(self) -> str:
         return f"UnderOneSubject({self._registry!r}, {self._subjects!r})"
-
-    def subjects(self, *, topic: str, role: Role) -> tuple[Subject, ...]:
-        """See `PlannablePolicy.subjects`."""
-        return _known_subjects(topic, role, self._subjects)
 
     def over(
         self, registry: SerdeRegistry, *, on_second: Callable[[SecondAnswered], None] | None = None
     ) -> UnderOneSubject:
         """See `PlannablePolicy.over`."""
         return UnderOneSubject(registry, self._subjects)
-
-    def _resolve(self, question: Question) -> ResolvedSchema:
-        return self._remembered.get(_memory_key(question, self._subjects), lambda: self._find(question))
 
     def _find(self, question: Question) -> ResolvedSchema:
         resolved = question.resolved(self._registry, question.hint(self._subjects))
@@ -228,12 +218,11 @@ class DualSubject(_Policy):
     ) -> None:
         """:raises UsageError: if `registry` is no registry in any form, `first` or `second` is no strategy, `on_second` is
         no callable, or `register_missing` is no bool."""
-        super().__init__()
         check_callable("on_second", on_second, "(SecondAnswered) -> None")
         usable, self._close = given_registry(registry)
         self._registry: SerdeRegistry = usable
-        self._first = strategy("first", first)
-        self._second = strategy("second", second)
+        super().__init__(strategy("first", first), strategy("second", second))
+        self._first, self._second = first, second
         self._on_second = on_second
         self._register_missing = flag("register_missing", register_missing)
         self._refusals: dict[tuple[Identity, Subject], RefusedRegistration] = {}
@@ -241,10 +230,6 @@ class DualSubject(_Policy):
     def __repr__(self) -> str:
         registers = ", register_missing=True" if self._register_missing else ""
         return f"DualSubject({self._registry!r}, first={self._first!r}, second={self._second!r}{registers})"
-
-    def subjects(self, *, topic: str, role: Role) -> tuple[Subject, ...]:
-        """The first subject and the second. See `PlannablePolicy.subjects`."""
-        return _known_subjects(topic, role, self._first, self._second)
 
     def over(
         self, registry: SerdeRegistry, *, on_second: Callable[[SecondAnswered], None] | None = None
@@ -256,9 +241,6 @@ class DualSubject(_Policy):
     def refusals(self) -> tuple[RefusedRegistration, ...]:
         """The registrations that were refused, oldest first."""
         return tuple(self._refusals.values())
-
-    def _resolve(self, question: Question) -> ResolvedSchema:
-        return self._remembered.get(_memory_key(question, self._first, self._second), lambda: self._find(question))
 
     def _find(self, question: Question) -> ResolvedSchema:
         resolved = question.resolved(self._registry, question.hint(self._first))

@@ -18,6 +18,7 @@ from srfix.serde.arguments import (
     type_words,
     usable_context,
 )
+from srfix.serde.bounds import payload_bounds
 from srfix.serde.casing import CaseRule
 from srfix.serde.closing import Closing
 from srfix.serde.column_sources.given import GivenColumns, given_columns
@@ -27,10 +28,9 @@ from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format, check_schema_type
 from srfix.serde.interface import Context, SchemaLookup, SchemaRegistrar
-from srfix.serde.native import NativeEncode, native_encoder_of
+from srfix.serde.native import NativeEncode, kernel, native_encoder_of
 from srfix.serde.registries.given import AnyClient, given_registry
 from srfix.serde.schemas.models import Schema
-from srfix.serde.serdes.framed_writer import FramedWriter
 from srfix.serde.serdes.located_errors import ABOUT_THE_ROW, written_to
 from srfix.serde.serdes.plans import ColumnPlans, EncodeOrNone, NoneForNull
 from srfix.serde.serdes.schema_choices import ExistingSchema, OwnSchema, Published, SchemaChoice, SettledSchema
@@ -40,6 +40,28 @@ from srfix.serde.subjects.strategies import TopicSubject
 from srfix.serde.wire import Framing, frame_guid, is_header_guid_set, prefix_id_bytes, set_header_guid
 
 TOPIC_SUBJECT: Final = TopicSubject()
+
+if TYPE_CHECKING:
+
+    class _Base:
+        def _put(self, topic: str, field: str, prefix: bytes, encoder: object, most: int, /) -> None: ...
+
+else:
+    # Its calls write, without Python, the dicts for which it has an encoder; `_call` writes all other rows.
+    _Base = object if kernel() is None else kernel().Framer
+
+
+class FramedWriter(_Base):
+    """A serializer whose calls go to the kernel, topic by topic. Without a kernel, `_call` is the call."""
+
+    IS_NATIVE: Final = not TYPE_CHECKING and _Base is not object
+    """Whether a call goes to the kernel, which calls `_call` for the rows that it does not write."""
+
+    def _put_native(self, ctx: Context, prefix: bytes, encode: object) -> None:
+        """From now on the kernel writes the dicts of this topic and field, if `encode` belongs to it."""
+        native = native_encoder_of(encode)
+        if native is not None and isinstance(ctx.topic, str) and isinstance(ctx.field, str):
+            self._put(ctx.topic, ctx.field, prefix, native, payload_bounds().plans)
 
 
 class FramedSerializer(FramedWriter, Closing):
