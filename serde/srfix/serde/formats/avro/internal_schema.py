@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final, TypeAlias
 
@@ -28,6 +28,7 @@ from srfix.serde.connect.schema import (
     optional,
 )
 from srfix.serde.errors import ColumnError
+from srfix.serde.formats.avro.java_text import java_schema
 from srfix.serde.formats.avro.schema import LOGICAL_OF
 from srfix.serde.specs import WriteSpec
 from srfix.serde.subjects.names import Role
@@ -159,7 +160,7 @@ _LOGICAL: Final = LOGICAL_OF | {LOCAL_TIMESTAMP_NAME: "local-timestamp-micros"}
 
 def avro_text(schema: ConnectSchema, *, meta_data: bool) -> str:
     """Compact, keys in Avro's order: the type's own, then AvroData's (`connect.meta.data` decides, except MapEntry)."""
-    return json.dumps(_Writer(meta_data=meta_data).type(schema, ""), separators=(",", ":"), ensure_ascii=False)
+    return java_schema(json.dumps(_Writer(meta_data=meta_data).type(schema)))
 
 
 class _Writer:
@@ -167,60 +168,40 @@ class _Writer:
         self._meta_data = meta_data
         self._written: dict[str, ConnectSchema] = {}
 
-    def type(self, schema: ConnectSchema, space: str) -> _Json:
-        written = self._required(optional(schema, optional=False), space)
+    def type(self, schema: ConnectSchema) -> _Json:
+        written = self._required(optional(schema, optional=False))
         return ["null", written] if schema.optional else written
 
-    def _required(self, schema: ConnectSchema, space: str) -> _Json:
+    def _required(self, schema: ConnectSchema) -> _Json:
+        properties = self._properties(schema)
         match schema.type:
             case ConnectType.STRUCT:
-                return self._record(schema, space)
+                return self._record(schema, schema.fields, properties)
             case ConnectType.ARRAY:
-                return {"type": "array", "items": self.type(schema.values, space), **self._properties(schema)}
+                return {"type": "array", "items": self.type(schema.values), **properties}
             case ConnectType.MAP if schema.keys.type is ConnectType.STRING and not schema.keys.optional:
-                return {"type": "map", "values": self.type(schema.values, space), **self._properties(schema)}
+                return {"type": "map", "values": self.type(schema.values), **properties}
             case ConnectType.MAP:
-                return {"type": "array", "items": self._entry(schema, space), **self._properties(schema)}
+                fields = ConnectField("key", schema.keys), ConnectField("value", schema.values)
+                # This is written even without meta data, because without it no reader would treat the array as a map.
+                entry = self._record(schema, fields, {"connect.internal.type": "MapEntry"})
+                return {"type": "array", "items": entry, **properties}
             case _:
-                properties = self._properties(schema)
-                word = _PRIMITIVES[schema.type]
-                return {"type": word, **properties} if properties else word
+                return {"type": _PRIMITIVES[schema.type], **properties}
 
-    def _record(self, schema: ConnectSchema, space: str) -> _Json:
-        head, own_space = self._head(schema, space)
-        if isinstance(head, str):
-            return head
-        head["fields"] = [self._field(part.name, part.schema, own_space) for part in schema.fields]
-        return {**head, **self._properties(schema)}
-
-    def _entry(self, schema: ConnectSchema, space: str) -> _Json:
-        head, own_space = self._head(schema, space)
-        if isinstance(head, str):
-            return head
-        head["fields"] = [
-            self._field("key", schema.keys, own_space),
-            self._field("value", schema.values, own_space),
-        ]
-        # This is written even without meta data, because without it no reader would treat the array as a map.
-        return {**head, "connect.internal.type": "MapEntry"}
-
-    def _head(self, schema: ConnectSchema, space: str) -> tuple[str | dict[str, _Json], str]:
-        """A record's beginning, and the namespace within it; only its name if the same record was written before."""
+    def _record(
+        self, schema: ConnectSchema, fields: tuple[ConnectField, ...], properties: Mapping[str, _Json]
+    ) -> _Json:
+        """A record; only its name if the same record was written before."""
         full_name = schema.name or ""
-        namespace, _, name = full_name.rpartition(".")
         if self._written.get(full_name) == schema:
-            return (name if namespace in ("", space) else full_name), space
+            return full_name
         self._written[full_name] = schema
-        head: dict[str, _Json] = {"type": "record", "name": name}
-        if namespace != space:
-            head["namespace"] = namespace
-        return head, namespace
+        return {"type": "record", "name": full_name, "fields": list(map(self._field, fields)), **properties}
 
-    def _field(self, name: str, schema: ConnectSchema, space: str) -> _Json:
-        written: dict[str, _Json] = {"name": name, "type": self.type(schema, space)}
-        if schema.optional:
-            written["default"] = None
-        return written
+    def _field(self, field: ConnectField) -> _Json:
+        default: dict[str, _Json] = {"default": None} if field.schema.optional else {}
+        return {"name": field.name, "type": self.type(field.schema), **default}
 
     def _properties(self, schema: ConnectSchema) -> dict[str, _Json]:
         properties: dict[str, _Json] = {}

@@ -33,8 +33,16 @@ from srfix.serde.property_names import is_known
 
 _FLAGS: Final = ("required", "requisite", "sufficient", "optional")
 _ESCAPES: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
-_OCTAL: Final = "01234567"
-_LINE_ENDS: Final = "\n\r"
+_ESCAPE: Final = re.compile(r"\\(?:(?P<octal>[0-3][0-7]{0,2}|[4-7][0-7]?)|(?P<other>.?))", re.DOTALL)
+# Java has read the character after the first slash before it recognises a comment, so a line end there does not end the
+# comment. For Java, a minus alone is neither a number that counts nor a value.
+_TOKEN: Final = re.compile(
+    r"""(?s)/\*.*?(?:\*/|\Z)|/.?[^\n\r]*"""
+    r"""|(?P<quote>["'])(?P<quoted>(?:\\.?|(?!(?P=quote))[^\\\n\r])*+)(?:(?P=quote))?"""
+    r"""|(?P<number>-?(?:[0-9]+\.?[0-9]*|\.[0-9]*)|-)"""
+    r"""|(?P<word>(?:[A-Za-z0-9._$-]|[^\x00-\x9f])+)"""
+    r"""|(?P<sign>[^\x00-\x20])"""
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,70 +95,20 @@ def _entry(first: _Token, tokens: Iterator[_Token]) -> LoginModule:
 
 
 def _tokens(text: str) -> Iterator[_Token]:
-    at, end = 0, len(text)
-    while at < end:
-        character = text[at]
-        if character <= " ":
-            at += 1
-        elif character == "/":
-            at = _after_comment(text, at)
-        elif character in "\"'":
-            quoted, at = _quoted(text, at + 1, character)
-            yield _Token(quoted)
-        elif (after := _after_number(text, at)) > at:
-            yield _Token(None)
-            at = after
-        elif _begins_word(character):
-            start = at
-            while at < end and (_begins_word(text[at]) or text[at] in "0123456789."):
-                at += 1
-            yield _Token(text[start:at])
-        else:
-            yield _Token(None, character)
-            at += 1
+    for match in _TOKEN.finditer(text):
+        match match.lastgroup:
+            case "quoted":
+                yield _Token(_ESCAPE.sub(_character, match["quoted"]))
+            case "word":
+                yield _Token(match["word"])
+            case "number":
+                yield _Token(None)
+            case "sign":
+                yield _Token(None, match["sign"])
 
 
-def _begins_word(character: str) -> bool:
-    return character.isalpha() if character.isascii() and character not in "-_$" else not "\x80" <= character < "\xa0"
-
-
-def _after_comment(text: str, at: int) -> int:
-    if text.startswith("/*", at):
-        closed = text.find("*/", at + 2)
-        return len(text) if closed < 0 else closed + 2
-    # Java has read the character after the first slash before it recognises a comment, so a line end there does not end
-    # the comment.
-    return next((place for place in range(at + 2, len(text)) if text[place] in _LINE_ENDS), len(text))
-
-
-def _after_number(text: str, at: int) -> int:
-    """The end of a number that begins here; otherwise `at`. For Java, a minus alone is neither a number nor a value."""
-    place, dots = at + text.startswith("-", at), 0
-    if place >= len(text) or text[place] not in "0123456789.":
-        return place
-    while place < len(text) and (text[place] in "0123456789" or (text[place] == "." and not dots)):
-        dots += text[place] == "."
-        place += 1
-    return place
-
-
-def _quoted(text: str, at: int, quote: str) -> tuple[str, int]:
-    characters: list[str] = []
-    while at < len(text) and text[at] != quote and text[at] not in _LINE_ENDS:
-        if text[at] != "\\":
-            characters.append(text[at])
-            at += 1
-            continue
-        at += 1
-        if text[at : at + 1] and text[at] in _OCTAL:
-            most = 3 if text[at] <= "3" else 2
-            digits = next(n for n in range(most, 0, -1) if all(d in _OCTAL for d in text[at : at + n].ljust(n, "x")))
-            characters.append(chr(int(text[at : at + digits], 8)))
-            at += digits
-        else:
-            characters.append(_ESCAPES.get(text[at : at + 1], text[at : at + 1]))
-            at += 1
-    return "".join(characters), at + text.startswith(quote, at)
+def _character(escape: re.Match[str]) -> str:
+    return chr(int(escape["octal"], 8)) if escape["octal"] else _ESCAPES.get(escape["other"], escape["other"])
 
 
 _KAFKA: Final = "org.apache.kafka.common.security."
