@@ -250,16 +250,8 @@ class ProtobufNoSrDeserializer(SchemalessDeserializer):
     _format = Format.PROTOBUF_NOSR
 
 
-_SCHEMALESS: Final = {
-    kind._format: kind
-    for kind in (
-        JsonDeserializer,
-        KafkaDeserializer,
-        DelimitedDeserializer,
-        NoneDeserializer,
-        ProtobufNoSrDeserializer,
-    )
-}
+_KINDS: Final = (JsonDeserializer, KafkaDeserializer, DelimitedDeserializer, NoneDeserializer, ProtobufNoSrDeserializer)
+_SCHEMALESS: Final = {kind._format: kind for kind in _KINDS}
 
 
 def deserializer_of(

@@ -60,10 +60,10 @@ def _load_kernel() -> tuple[Any, str]:
     return None, f"srfix-kernel {module.__version__} is installed, but this srfix needs {_VERSION}"
 
 
-def native_decoder_of(decode: object) -> object:
-    """The kernel's decoder to which this method belongs; None if it belongs to none."""
-    native, owner = kernel(), getattr(decode, "__self__", None)
-    return owner if native is not None and isinstance(owner, native.Decoder) else None
+def native_codec_of(method: object) -> object:
+    """The kernel's decoder or encoder to which this method belongs; None if it belongs to none."""
+    native, owner = kernel(), getattr(method, "__self__", None)
+    return owner if native is not None and isinstance(owner, native.Decoder | native.Encoder) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,9 +72,3 @@ class NativeEncode:
     prefix: bytes
     is_bare: bool
     """True if the only column's value is the body. Its null is a null payload, which the kernel does not write."""
-
-
-def native_encoder_of(encode: object) -> object:
-    """The kernel's encoder to which this method belongs; None if it belongs to none."""
-    native, owner = kernel(), getattr(encode, "__self__", None)
-    return owner if native is not None and isinstance(owner, native.Encoder) else None

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from srfix.serde import errors
 from srfix.serde.batches import rows as batches
-from srfix.serde.batches.rows import deserialize_many, error_at, reason_of
+from srfix.serde.batches.rows import deserialize_many, error_at
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import AvroDeserializer
@@ -74,7 +74,7 @@ class TestReasons:
 
     def test_whatever_is_about_one_record_has_a_reason(self) -> None:
         kinds: set[type[SrfixError]] = {*ABOUT_A_PAYLOAD, *ABOUT_A_ROW}
-        assert [kind for kind in kinds if reason_of(kind("what, where, what next")) is None] == []
+        assert [kind for kind in kinds if kind("what, where, what next").row_reason is None] == []
 
     def test_a_child_has_its_own_reason_or_its_parents(self) -> None:
         parents = [(kind, parent) for kind in KINDS for parent in KINDS if issubclass(kind, parent)]
@@ -107,7 +107,7 @@ class TestReasons:
         ],
     )
     def test_the_class_of_an_error_says_the_reason(self, kind: str, reason: str | None) -> None:
-        found = reason_of(cast("type[SrfixError]", getattr(errors, kind))("what, where, what next"))
+        found = cast("type[SrfixError]", getattr(errors, kind))("what, where, what next").row_reason
         assert found == (None if reason is None else Reason(reason))
 
 
@@ -275,7 +275,7 @@ class TestDeserializeMany:
             try:
                 return one(payload, VALUE)
             except SrfixError as error:
-                return reason_of(error)
+                return error.row_reason
 
         rows = deserialize_many(payloads, VALUE, one, on_error="quarantine")
         assert [row.reason if isinstance(row, BadRow) else row for row in rows] == [alone(each) for each in payloads]

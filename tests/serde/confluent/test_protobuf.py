@@ -44,7 +44,6 @@ from srfix.serde import (
     TruncatedBodyError,
     UsageError,
 )
-from srfix.serde.batches.rows import reason_of
 from srfix.serde.confluent import (
     AsyncProtobufDeserializer,
     AsyncProtobufSerializer,
@@ -194,7 +193,7 @@ class TestMessageIndexes:
             ) as caught:
                 read(payload[:5] + body, CTX)
             assert isinstance(caught.value, kind)
-            assert reason_of(cast("SrfixError", caught.value)) is reason
+            assert cast("SrfixError", caught.value).row_reason is reason
 
 
 def _by_file(ctx: object, file: Any) -> str:
@@ -568,7 +567,7 @@ class TestPolicies:
         neither = DualSubject(ours, first=FixedSubject(value="a"), second=FixedSubject(value="b"))
         with pytest.raises(DualSubjectError) as caught:
             ProtobufDeserializer(StringValue, None, ours, policy=neither)(payload, CTX)
-        assert reason_of(caught.value) is Reason.NOT_UNDER_SUBJECT
+        assert caught.value.row_reason is Reason.NOT_UNDER_SUBJECT
 
 
 def test_they_are_pickled(server: FixtureRegistry) -> None:

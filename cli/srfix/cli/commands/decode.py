@@ -18,7 +18,6 @@ from srfix.cli.options.values import POLICIES, ROLES, Choice, choice_of, flag, o
 from srfix.cli.output.interface import Block, OutputFormat, Paragraph, table_of, titled_list
 from srfix.cli.output.speaking import say_aside, show_json
 from srfix.recovery.ids_in_words import counted
-from srfix.serde.batches.rows import reason_of
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.times import Times
 from srfix.serde.errors import SrfixError, UsageError
@@ -214,7 +213,7 @@ def _write_payloads(
         try:
             line = json.dumps(to_json(read(payload)), ensure_ascii=False, allow_nan=False)
         except SrfixError as error:
-            if reason_of(error) is None:
+            if error.row_reason is None:
                 raise
             failed += 1
             say_aside(f"{place}{type(error).__name__}: {error.message}")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias, cast
 from srfix.serde.arrow.kernel_wise import FaultyRows, KernelWise
 from srfix.serde.arrow.row_wise import REFUSED, RowWise, vouched_columns, with_odd_rows
 from srfix.serde.arrow.types import arrow_schema, one_array, pyarrow, pyarrow_compute
-from srfix.serde.batches.rows import error_at, payloads_from, reason_of, usable_contexts, usable_payloads
+from srfix.serde.batches.rows import error_at, payloads_from, usable_contexts, usable_payloads
 from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.column_sources.given import GivenColumns, given_columns
 from srfix.serde.columns.half import half_of
@@ -240,7 +240,7 @@ class ValueWise:
         try:
             decode = self._values_decode(payload, ctx)
         except SrfixError as error:
-            if reason_of(error) is None:
+            if error.row_reason is None:
                 raise
             return _never
         decode = decode or partial(_values_of_row, self._deserializer, ctx)

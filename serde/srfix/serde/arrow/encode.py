@@ -21,7 +21,6 @@ from srfix.serde.batches.rows import (
     ROWS_AT_A_TIME,
     contexts_of,
     error_at,
-    reason_of,
     refuse_malformed,
     usable_contexts,
     without_frames,
@@ -174,7 +173,7 @@ class EncodeRowWise:
             try:
                 payload = None if is_tombstone[position] else _payload(row, self._serializer, contexts[position])
             except SrfixError as error:
-                reason = reason_of(error)
+                reason = error.row_reason
                 if reason is None:
                     raise
                 bad.append(BadRow(position=position, reason=reason, error=without_frames(error)))

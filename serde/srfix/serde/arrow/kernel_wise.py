@@ -12,7 +12,7 @@ from uuid import UUID
 
 from srfix.serde.arrow.row_wise import RowWise, payload_at, with_odd_rows
 from srfix.serde.arrow.types import pyarrow
-from srfix.serde.batches.rows import reason_of, without_frames
+from srfix.serde.batches.rows import without_frames
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.columns.types import Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct, nesting
 from srfix.serde.engine import DecodedBatch
@@ -79,7 +79,7 @@ class KernelWise:
             named = identity_of(other) if other and reason == "otherwise" else None
             key = named.bytes if isinstance(named, UUID) else named
             error = None if key is None else refused.get(key)
-            why = None if error is None else reason_of(error)
+            why = None if error is None else error.row_reason
             if error is None or why is None:
                 left.append(position)
             else:
@@ -126,7 +126,7 @@ class KernelWise:
                 named = UUID(bytes=identity) if isinstance(identity, bytes) else identity
                 decoder.plan(identity, self._native_decode(named, ctx))
             except SrfixError as error:
-                if reason_of(error) is None:
+                if error.row_reason is None:
                     raise
                 if not isinstance(error, WireError):  # for an impossible id, the row-wise reader finds the message
                     refused[identity] = without_frames(error)

@@ -13,7 +13,7 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Final, cast
 
 from srfix.serde.arrow.types import arrow_schema, one_array, pyarrow
-from srfix.serde.batches.rows import chunks_of_rows, reason_of
+from srfix.serde.batches.rows import chunks_of_rows
 from srfix.serde.columns.types import (
     PYTHON_TYPES,
     Array,
@@ -227,7 +227,7 @@ class RowWise:
         for position, row in enumerate(read, start):
             if row is not None and position not in bad and (errors := self._errors(row)):
                 error, payload = row_error(errors), payload_at(payloads, position)
-                reason = reason_of(error) or Reason.DECODE_FAILED
+                reason = error.row_reason or Reason.DECODE_FAILED
                 bad[position] = BadRow(position=position, reason=reason, error=error, payload=payload)
         return self._transposed(self._filled(read, start, bad)), [bad[position] for position in sorted(bad)]
 

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, get_args, overload
 
 from srfix.serde.arguments import type_words, usable_context, word
 from srfix.serde.bounds import payload_bounds, remember
-from srfix.serde.errors import Reason, ResolveError, SchemaError, SrfixError, UsageError, WireError
+from srfix.serde.errors import ResolveError, SchemaError, SrfixError, UsageError, WireError
 from srfix.serde.interface import (
     BadRow,
     Context,
@@ -212,11 +212,6 @@ ROWS_AT_A_TIME: Final = 1000
 again."""
 
 
-def reason_of(error: SrfixError) -> Reason | None:
-    """The reason for an error about a row; None for another error, which must be raised."""
-    return error.row_reason
-
-
 def error_at(error: SrfixError, position: int) -> SrfixError:
     located = copy.copy(error)
     located.args = (f"Row {position} of the batch: {error.message}", *error.args[1:])
@@ -280,7 +275,7 @@ def _chunks(
                     if is_ahead:
                         break  # what the kernel does not read was one row; it may read the next
             except SrfixError as error:
-                reason = reason_of(error)
+                reason = error.row_reason
                 if reason is None:
                     raise
                 position = start + len(rows)

@@ -219,22 +219,21 @@ class Parser:
     # -- types
 
     def _type(self, depth: int) -> ColumnType:
-        if depth > MAX_NESTING:
-            self._too_deep()
+        self._check_depth(depth)
         type_ = self._type_head(depth)
         while self._keyword() == "ARRAY":  # `INT ARRAY` is `ARRAY<INT>`
             depth += 1
-            if depth > MAX_NESTING:
-                self._too_deep()
+            self._check_depth(depth)
             self._advance()
             type_ = Array(type_)
         return type_
 
-    def _too_deep(self) -> NoReturn:
-        raise ColumnError(
-            f"The column list nests deeper than {MAX_NESTING} levels at character {self._token.start + 1}. "
-            "Flatten the innermost types."
-        )
+    def _check_depth(self, depth: int) -> None:
+        if depth > MAX_NESTING:
+            raise ColumnError(
+                f"The column list nests deeper than {MAX_NESTING} levels at character {self._token.start + 1}. "
+                "Flatten the innermost types."
+            )
 
     def _type_head(self, depth: int) -> ColumnType:
         match self._keyword():

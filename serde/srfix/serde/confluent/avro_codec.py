@@ -26,7 +26,7 @@ from srfix.serde.confluent.serde import References
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import DecodeError, EncodeError, SchemaError
 from srfix.serde.formats import avro
-from srfix.serde.formats.avro import AvroNode, ParsedSchema, analyse, every_node, fastavro_decoder, has_decimals, load
+from srfix.serde.formats.avro import Analysis, AvroNode, ParsedSchema, every_node, fastavro_decoder, has_decimals, load
 from srfix.serde.formats.avro.engine import far_time_check
 from srfix.serde.formats.avro.read.body_walk import check_body, guard_of
 from srfix.serde.formats.avro.read.costs import CONTAINER, Costs, text_cost
@@ -90,7 +90,7 @@ class AvroSchema:
             return _write_bytes
         write = fastavro.schemaless_writer
         parsed = cast("dict[object, object]", _with_bounded_ints(self._parsed))
-        is_recursive, levels = analyse(self._graph).is_recursive, payload_bounds().levels
+        is_recursive, levels = Analysis(self._graph).is_recursive, payload_bounds().levels
         strict, allow_default = self._strict, self._strict_allow_default
 
         def encode(value: object, prefix: bytes) -> bytes:

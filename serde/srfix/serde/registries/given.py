@@ -71,11 +71,6 @@ def given_registry(client: AnyClient | None, name: str = "registry") -> GivenReg
     raise UsageError(f"{name} is {what}; it must be {_FORMS}.")
 
 
-def usable_registry(client: AnyClient, name: str = "registry") -> Registry:
-    """Like `given_registry`, but a client that was made from a URL ends with its owner."""
-    return given_registry(client, name)[0]
-
-
 def is_registry(value: object) -> bool:
     """True if it looks like a registry: a client, a configuration with a `url`, or a text that begins like a URL."""
     if isinstance(value, str):

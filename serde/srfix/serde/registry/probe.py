@@ -52,30 +52,20 @@ def probe(
         retry=RetryPolicy(max_attempts=1),
     )
     for endpoint in settings.endpoints:
-        yield _probe_one(replace(patience, endpoints=(endpoint,)), clock, stopwatch)
-
-
-def _probe_one(
-    settings: TransportSettings, clock: Callable[[], float], stopwatch: Callable[[], float]
-) -> RegistryProbe:
-    transport = _DatedTransport(settings)
-    version: str | None = None
-    problem: SrfixError | None = None
-    asked_at, began = clock(), stopwatch()
-    try:
-        version = _parse.text(transport.request("GET", "/v1/metadata/version"), "version")
-    except (RegistryAnswerError, RegistryProtocolError) as error:
-        if error.status not in _NO_SUCH_PATH:
-            problem = error
-    except SrfixError as error:
-        problem = error
-    finally:
-        transport.close()
-    elapsed_s = stopwatch() - began
-    skew_s = None if transport.date_s is None else transport.date_s + _HALF_A_SECOND - (asked_at + elapsed_s / 2)
-    return RegistryProbe(
-        url=settings.endpoints[0].url, elapsed_s=elapsed_s, version=version, clock_skew_s=skew_s, error=problem
-    )
+        transport = _DatedTransport(replace(patience, endpoints=(endpoint,)))
+        version: str | None = None
+        problem: SrfixError | None = None
+        asked_at, began = clock(), stopwatch()
+        try:
+            version = _parse.text(transport.request("GET", "/v1/metadata/version"), "version")
+        except SrfixError as error:
+            is_silent = isinstance(error, RegistryAnswerError | RegistryProtocolError) and error.status in _NO_SUCH_PATH
+            problem = None if is_silent else error
+        finally:
+            transport.close()
+        elapsed_s = stopwatch() - began
+        skew_s = None if transport.date_s is None else transport.date_s + _HALF_A_SECOND - (asked_at + elapsed_s / 2)
+        yield RegistryProbe(url=endpoint.url, elapsed_s=elapsed_s, version=version, clock_skew_s=skew_s, error=problem)
 
 
 class _DatedTransport(Transport):

@@ -17,7 +17,7 @@ from srfix.serde.engine import Decode
 from srfix.serde.errors import SrfixError
 from srfix.serde.formats.table import RESOLVING, Format, check_schema_type, format_of, schema_module_of
 from srfix.serde.interface import Context, Value
-from srfix.serde.native import kernel, native_decoder_of
+from srfix.serde.native import kernel, native_codec_of
 from srfix.serde.registries.given import AnyClient
 from srfix.serde.resolve.policies import Resolver, accepted, usable_policy
 from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, read_from
@@ -111,7 +111,7 @@ class FramedReader(RowReader, _Base):
             remember(self._plans_by_identity, where, decode, most)
             if body_offset == PREFIX_ID_SIZE:
                 remember(self._plans, (prefix_of(payload), ctx.topic, ctx.field), decode, most)
-                native = native_decoder_of(decode)
+                native = native_codec_of(decode)
                 if native is not None and self._gives_rows and isinstance(identity, int):
                     self._put(ctx.topic, ctx.field, identity, native, most)
         return decode
@@ -213,7 +213,7 @@ class FramedDeserializer(FramedReader, HasColumns, Closing):
         """For typed arrays: the kernel's decoder for a schema, by its id or GUID; None if Python reads it."""
         prefix = prefix_id_bytes(identity) if isinstance(identity, int) else frame_guid(identity)
         try:
-            return native_decoder_of(self._decode(identity, ctx, prefix, len(prefix)))
+            return native_codec_of(self._decode(identity, ctx, prefix, len(prefix)))
         except self._about as error:
             raise read_from(error, ctx, identity) from error
 

@@ -28,7 +28,7 @@ from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format, check_schema_type
 from srfix.serde.interface import Context, SchemaLookup, SchemaRegistrar
-from srfix.serde.native import NativeEncode, kernel, native_encoder_of
+from srfix.serde.native import NativeEncode, kernel, native_codec_of
 from srfix.serde.registries.given import AnyClient, given_registry
 from srfix.serde.schemas.models import Schema
 from srfix.serde.serdes.located_errors import ABOUT_THE_ROW, written_to
@@ -59,7 +59,7 @@ class FramedWriter(_Base):
 
     def _put_native(self, ctx: Context, prefix: bytes, encode: object) -> None:
         """From now on the kernel writes the dicts of this topic and field, if `encode` belongs to it."""
-        native = native_encoder_of(encode)
+        native = native_codec_of(encode)
         if native is not None and isinstance(ctx.topic, str) and isinstance(ctx.field, str):
             self._put(ctx.topic, ctx.field, prefix, native, payload_bounds().plans)
 
@@ -311,7 +311,7 @@ class FramedSerializer(FramedWriter, Closing):
             plan = header_plan[0], b""
         encode, prefix = plan
         is_bare = isinstance(encode, NoneForNull)
-        encoder = native_encoder_of(encode.encode if isinstance(encode, NoneForNull) else encode)
+        encoder = native_codec_of(encode.encode if isinstance(encode, NoneForNull) else encode)
         return None if encoder is None else NativeEncode(encoder=encoder, prefix=prefix, is_bare=is_bare)
 
     def _otherwise(self, row: object, ctx: Context) -> bytes | None:

@@ -51,7 +51,19 @@ class ColumnPlans:
 
     def _validated(self, encode: EncodeOrNone, schema: Schema, references: tuple[str, ...]) -> EncodeOrNone:
         validate = _validator(self._format, schema, references) if self._spec.validate else None
-        return encode if validate is None else _validated_encode(encode, validate)
+        if validate is None:
+            return encode
+
+        def encode_validated(row: object, prefix: bytes) -> bytes | None:
+            payload = encode(row, prefix)
+            if payload is not None:
+                try:
+                    validate(payload[len(prefix) :])
+                except DecodeError as error:
+                    raise EncodeError(error.message, paths=(str(getattr(error, "path", "")),)) from error
+            return payload
+
+        return encode_validated
 
 
 def _check_local(format_: Format, columns: Columns | None) -> None:
@@ -99,19 +111,6 @@ def encode_plan(format_: Format, text: str | None, spec: WriteSpec, references: 
 def _validator(format_: Format, schema: Schema, references: tuple[str, ...]) -> Callable[[bytes], object] | None:
     make = schema_module_of(format_).validator
     return None if make is None else make(schema.text, references=references)
-
-
-def _validated_encode(encode: EncodeOrNone, validate: Callable[[bytes], object]) -> EncodeOrNone:
-    def encode_validated(row: object, prefix: bytes) -> bytes | None:
-        payload = encode(row, prefix)
-        if payload is not None:
-            try:
-                validate(payload[len(prefix) :])
-            except DecodeError as error:
-                raise EncodeError(error.message, paths=(str(getattr(error, "path", "")),)) from error
-        return payload
-
-    return encode_validated
 
 
 def validated_decode(decode: Decode, format_: Format, schema: Schema, references: tuple[str, ...]) -> Decode:

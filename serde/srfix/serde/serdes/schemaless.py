@@ -14,7 +14,7 @@ from srfix.serde.connect.columns import NameRule
 from srfix.serde.engine import Decode
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import Context, SerdeContext, Value
-from srfix.serde.native import native_decoder_of
+from srfix.serde.native import native_codec_of
 from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, ABOUT_THE_ROW, read_from, written_to
 from srfix.serde.serdes.plans import EncodeOrNone, decode_plan, encode_plan
 from srfix.serde.serdes.row_reader import RowReader
@@ -160,7 +160,7 @@ class SchemalessDeserializer(_Schemaless[Decode, ReadSpec], RowReader):
 
     def native_bare_decode(self, ctx: Context) -> object:
         """For typed arrays: the kernel's decoder for all payloads; None if Python reads them."""
-        return native_decoder_of(self._plans.get(ctx.field) or self._plan(role_of(ctx.field)))
+        return native_codec_of(self._plans.get(ctx.field) or self._plan(role_of(ctx.field)))
 
     def _read_ahead(self, payloads: Sequence[bytes | None], first: int, ctx: Context) -> list[Value]:
         """The rows of the payloads from `first` on, up to the first payload that the kernel or the format does not read."""

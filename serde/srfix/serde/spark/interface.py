@@ -126,7 +126,7 @@ class PlannedSchema:
     """The writer fields that feed no column, by path."""
     problem: SrfixError | None = field(default=None, compare=False)
     """Why no row of this schema can be read into the columns (for example, because of ambiguous letter case); None if
-    rows can be read. Its rows are bad rows with this reason (`batches.reason_of`)."""
+    rows can be read. Its rows are bad rows with this reason (`SrfixError.row_reason`)."""
     second: SecondAnswered | None = field(default=None, compare=False)
     """Set if only the second subject holds the schema; `first_error` is the error of a reader that asks only the first."""
 

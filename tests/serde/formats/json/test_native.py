@@ -22,7 +22,7 @@ from srfix.serde.deserializer import JsonDeserializer, JsonSchemaDeserializer, S
 from srfix.serde.formats import json as json_format
 from srfix.serde.formats.json import kernel as json_kernel
 from srfix.serde.interface import SerdeContext
-from srfix.serde.native import kernel, native_decoder_of
+from srfix.serde.native import kernel, native_codec_of
 from srfix.serde.resolve.policies import ById
 from srfix.serde.specs import ReadSpec
 from tests.serde.engines import must_agree, python_engine
@@ -260,7 +260,7 @@ class TestTheKernel:
     def test_reads_the_documents_of_its_columns_itself(self) -> None:
         deserialize = JsonDeserializer(COLUMNS)
         decode = json_format.decoder(None, ReadSpec(columns=COLUMNS))
-        native = cast("Any", native_decoder_of(decode))
+        native = cast("Any", native_codec_of(decode))
         assert native.read_ahead([BODY, BODY], 0) == [deserialize(BODY, TOPIC)] * 2
 
     def test_knows_a_case_rule_from_python_alone(self) -> None:
@@ -282,12 +282,9 @@ class TestTheKernel:
 
     def test_leaves_columns_that_differ_by_case_to_python(self) -> None:
         columns = parse_columns("`foo` INT, FOO INT")
+        assert native_codec_of(json_format.decoder(None, ReadSpec(columns=columns, case_rule=CaseRule.KSQLDB))) is None
         assert (
-            native_decoder_of(json_format.decoder(None, ReadSpec(columns=columns, case_rule=CaseRule.KSQLDB))) is None
-        )
-        assert (
-            native_decoder_of(json_format.decoder(None, ReadSpec(columns=columns, case_rule=CaseRule.EXACT)))
-            is not None
+            native_codec_of(json_format.decoder(None, ReadSpec(columns=columns, case_rule=CaseRule.EXACT))) is not None
         )
 
     def test_spends_what_python_spends(self) -> None:

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde.batches.rows import reason_of
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.errors import NoSubjectError, Reason, ResolveError, UsageError
 from srfix.serde.formats.table import Format
@@ -192,7 +191,7 @@ class TestRememberedRefusals:
         schema_id = client.register("numbers", Schema(text='"long"'))
         with pytest.raises(NoSubjectError) as caught:
             policy.resolve(schema_id, topic="users", role=Role.VALUE)
-        assert reason_of(caught.value) is Reason.NOT_UNDER_SUBJECT
+        assert caught.value.row_reason is Reason.NOT_UNDER_SUBJECT
 
     def test_a_client_that_cannot_be_used_on_a_worker_is_no_refusal(self) -> None:
         """A client certificate that is on the driver alone, say: told as bad rows, it would look like foreign schemas."""
@@ -207,7 +206,7 @@ class TestRememberedRefusals:
         for _ in range(2):
             with pytest.raises(UsageError) as caught:
                 policy.resolve(1, topic="users", role=Role.VALUE)
-            assert reason_of(caught.value) is None
+            assert caught.value.row_reason is None
         assert asked == [1, 1]
 
 

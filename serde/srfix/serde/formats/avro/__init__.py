@@ -18,6 +18,14 @@ from srfix.serde.formats.avro.format import (
 from srfix.serde.formats.avro.internal_schema import KSQLDB_FULL_NAME, internal_schema, key_full_name
 from srfix.serde.formats.avro.java_text import full_name, java_schema
 from srfix.serde.formats.avro.read.decoder import decoder, projection, values_decoder
-from srfix.serde.formats.avro.schema import AvroNode, analyse, describe, every_node, has_decimals, load, nullable_branch
+from srfix.serde.formats.avro.schema import (
+    Analysis,
+    AvroNode,
+    describe,
+    every_node,
+    has_decimals,
+    load,
+    nullable_branch,
+)
 from srfix.serde.formats.avro.write.encoder import encoder, encoder_under
 from srfix.serde.formats.avro.writer_type import AvroType

@@ -120,7 +120,7 @@ def load(text: str, references: tuple[str, ...] = (), *, wraps_single_types: boo
         root = _Builder(named, wraps_single_types=wraps_single_types).node(_parse(text, named))
     except RecursionError:
         raise SchemaError("The schema's types nest too deep to be read, references included.") from None
-    analyse(root)
+    Analysis(root)
     return root
 
 
@@ -327,50 +327,38 @@ def every_node(root: AvroNode) -> Iterator[AvroNode]:
             stack.extend(node.parts)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """The facts that a reader must know before fastavro reads a body."""
+    """The facts that a reader must know before fastavro reads a body.
 
-    is_recursive: bool
-    """True if a type can contain itself: the body then decides how deep the reader recurses."""
-    has_unbounded_arrays: bool
-    """True if an array's items take no bytes: ten bytes can then claim 2²⁸ of them."""
-    has_blocks: bool
-    """True if there are arrays or maps: the body then says how many items follow."""
-    node_count: int
+    :raises SchemaError: if the types nest too deep, or expand to too many parts; if a record always contains itself.
+    """
 
-
-def analyse(root: AvroNode) -> Analysis:
-    bounds = payload_bounds()
-    walk = _Analyser(bounds.schema_parts)
-    try:
-        walk.visits(root)
-    except RecursionError as error:
-        raise SchemaError("The schema's types nest too deep to be read safely.") from error
-    if walk.levels.get(root, 1) > bounds.levels:
-        raise SchemaError(f"The schema's types nest deeper than {bounds.levels} levels, references included.")
-    return Analysis(
-        is_recursive=walk.is_recursive,
-        has_unbounded_arrays=any(node.kind == "array" and node.items in walk.empty for node in walk.levels),
-        has_blocks=any(node.items is not None for node in walk.levels),
-        node_count=len(walk.levels),
-    )
-
-
-class _Analyser:
-    def __init__(self, most_parts: int) -> None:
-        self._most_parts = most_parts
-        self.is_recursive = False
-        self.levels: dict[AvroNode, int] = {}
-        self.empty: set[AvroNode | None] = set()
+    def __init__(self, root: AvroNode) -> None:
+        bounds = payload_bounds()
+        self._most_parts = bounds.schema_parts
+        self._levels: dict[AvroNode, int] = {}
+        self._empty: set[AvroNode | None] = set()
         """The types whose values take no bytes."""
-        self._visits: dict[AvroNode, int] = {}
+        self._known: dict[AvroNode, int] = {}
         self._open: list[AvroNode] = []
+        self.is_recursive = False
+        """True if a type can contain itself: the body then decides how deep the reader recurses."""
+        try:
+            self._visits(root)
+        except RecursionError as error:
+            raise SchemaError("The schema's types nest too deep to be read safely.") from error
+        if self._levels.get(root, 1) > bounds.levels:
+            raise SchemaError(f"The schema's types nest deeper than {bounds.levels} levels, references included.")
+        self.has_unbounded_arrays = any(node.kind == "array" and node.items in self._empty for node in self._levels)
+        """True if an array's items take no bytes: ten bytes can then claim 2²⁸ of them."""
+        self.has_blocks = any(node.items is not None for node in self._levels)
+        """True if there are arrays or maps: the body then says how many items follow."""
+        self.node_count = len(self._levels)
 
-    def visits(self, node: AvroNode) -> int:
+    def _visits(self, node: AvroNode) -> int:
         """An upper limit of the types that a reader visits for one value with empty arrays and maps."""
-        if node in self._visits:
-            return self._visits[node]
+        if node in self._known:
+            return self._known[node]
         if node in self._open:
             self.is_recursive = True
             loop = self._open[self._open.index(node) :]
@@ -378,7 +366,7 @@ class _Analyser:
                 raise SchemaError(f"The record {node.name} always contains itself, so its values would be endless.")
             return 1
         self._open.append(node)
-        counts = [self.visits(part) for part in node.parts]
+        counts = [self._visits(part) for part in node.parts]
         total = 1 + (sum(counts) if node.kind == "record" else max(counts, default=0) if node.kind == "union" else 0)
         self._open.pop()
         if total > self._most_parts:
@@ -386,8 +374,8 @@ class _Analyser:
                 f"The schema's nested types expand to more than {self._most_parts:,} parts for each record: "
                 f"{describe(node)}."
             )
-        self.levels[node] = 1 + max((self.levels.get(part, 1) for part in node.parts), default=0)
-        self._visits[node] = total
-        if node.kind in ("record", "fixed", "null") and not node.size and self.empty.issuperset(node.parts):
-            self.empty.add(node)
+        self._levels[node] = 1 + max((self._levels.get(part, 1) for part in node.parts), default=0)
+        self._known[node] = total
+        if node.kind in ("record", "fixed", "null") and not node.size and self._empty.issuperset(node.parts):
+            self._empty.add(node)
         return total

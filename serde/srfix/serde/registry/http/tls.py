@@ -6,7 +6,6 @@ import os
 import secrets
 import ssl
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from urllib3.util.ssl_ import create_urllib3_context
@@ -109,10 +108,13 @@ def _context_of_texts(certificate: ClientCertificateText) -> ssl.SSLContext:
     try:
         key = load_pem_private_key(certificate.key.reveal().encode(), password)
         hidden = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(passing.encode()))
-        _with_file(
-            hidden + certificate.chain.encode(),
-            lambda path: context.load_cert_chain(path, password=lambda: passing),
-        )
+        descriptor, path = tempfile.mkstemp(prefix="srfix-")  # readable only by its owner
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(hidden + certificate.chain.encode())
+            context.load_cert_chain(path, password=lambda: passing)
+        finally:
+            os.unlink(path)
         return context
     except (ValueError, TypeError, ssl.SSLError):
         pass
@@ -120,16 +122,6 @@ def _context_of_texts(certificate: ClientCertificateText) -> ssl.SSLContext:
         "The client certificate for the registry cannot be used: key and certificate do not belong together, or the key is "
         "encrypted and ssl.key.password does not open it."
     )
-
-
-def _with_file(content: bytes, use: Callable[[str], None]) -> None:
-    descriptor, path = tempfile.mkstemp(prefix="srfix-")  # readable only by its owner
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        use(path)
-    finally:
-        os.unlink(path)
 
 
 def _reason(error: OSError) -> str | None:

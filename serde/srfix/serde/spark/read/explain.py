@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from textwrap import shorten, wrap
 from typing import Final
 
-from srfix.serde.batches.rows import reason_of
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import print_columns, print_type
 from srfix.serde.errors import ColumnError, EngineRefusedError, SchemaError
@@ -125,7 +124,7 @@ def _schemas(plan: ReadDecisions) -> Iterator[list[str]]:
         format_ = planned.resolved.schema.schema_type if planned.format is None else planned.format.word
         lines = [f"Schema id {planned.schema_id}: {format_}", *_places(planned, plan.listed)]
         if planned.problem is not None:
-            reason = reason_of(planned.problem)
+            reason = planned.problem.row_reason
             assert reason is not None
             lines += _entry("bad rows", f"{reason.value}: {planned.problem.message}")
         feeds = (planned.feeds, planned.unused)
@@ -251,7 +250,7 @@ def _entries(plan: ReadDecisions) -> Iterator[tuple[str, str]]:
         yield "reads", f"{ids or 'no id'}, of {', '.join(versions_words(plan))}"
     bad: dict[str, list[int]] = {}
     for planned in plan.schemas:
-        if planned.problem is not None and (reason := reason_of(planned.problem)) is not None:
+        if planned.problem is not None and (reason := planned.problem.row_reason) is not None:
             bad.setdefault(reason.value, []).append(planned.schema_id)
     if bad:
         yield "bad rows", "; ".join(f"{_ids(ids)} ({reason})" for reason, ids in bad.items())

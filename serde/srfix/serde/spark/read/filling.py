@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final, TypeVar
 
-from srfix.serde.batches.rows import reason_of
 from srfix.serde.casing import CaseRule, declared_name, match_keys
 from srfix.serde.columns.types import ScalarType, type_name
 from srfix.serde.connect.time_units import as_written
@@ -214,7 +213,7 @@ def _resolved(
     try:
         resolved = policy.resolve(schema_id, topic=plan.topic, role=plan.role)
     except (ResolveError, NoSubjectError) as error:
-        reason = reason_of(error)
+        reason = error.row_reason
         assert reason is not None
         return PlannedRefusal(schema_id=schema_id, reason=reason, error=error)
     return resolved, seconds[-1] if seconds else None

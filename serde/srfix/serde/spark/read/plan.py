@@ -28,7 +28,7 @@ from srfix.serde.formats.table import (
     usable_delimiter,
 )
 from srfix.serde.html import preformatted
-from srfix.serde.registries.given import AnyClient, usable_registry
+from srfix.serde.registries.given import AnyClient, given_registry
 from srfix.serde.resolve.policies import ById, PlannablePolicy, Resolver
 from srfix.serde.schemas.models import SchemaVersion
 from srfix.serde.schemas.references import reference_texts
@@ -72,7 +72,7 @@ class ReadPlan(ReadDecisions):
         """
         if self.policy is None:
             return self
-        lookups = PlanLookups(cast("PlanRegistry", usable_registry(registry)))
+        lookups = PlanLookups(cast("PlanRegistry", given_registry(registry)[0]))
         plan = filled(self, lookups, (refusal.schema_id for refusal in self.refusals))
         check_times(plan.schemas, plan.topic)
         return plan
@@ -224,7 +224,7 @@ def plan_read(
         raise UsageError(
             f"topic is {repr(topic) if isinstance(topic, str) else type_words(topic)}; it must be a topic's name."
         )
-    registry = None if registry is None else cast("PlanRegistry", usable_registry(registry))
+    registry = None if registry is None else cast("PlanRegistry", given_registry(registry)[0])
     if format is not None:
         format = member("format", Format, format)  # noqa: A001
     role, case_rule = member("role", Role, role), member("case_rule", CaseRule, case_rule)
@@ -306,7 +306,7 @@ def newest_columns(
 ) -> tuple[ReadSpec, NewestSchema]:
     """The columns of `NEWEST`, in two requests, however many versions there are."""
     own_subjects = _own_subjects(policy, topic, role)[-1:]
-    lookups = PlanLookups(cast("PlanRegistry", usable_registry(registry)))
+    lookups = PlanLookups(cast("PlanRegistry", given_registry(registry)[0]))
     return newest_half(lookups, own_subjects, spec, format_=format, role=role)
 
 

@@ -15,7 +15,7 @@ from srfix.serde.casing import are_distinct, match_fields
 from srfix.serde.columns.half import only_column, struct_of
 from srfix.serde.columns.times import with_times
 from srfix.serde.errors import ColumnError, EngineRefusedError
-from srfix.serde.formats.avro import AvroNode, AvroType, analyse, describe, load, with_plain_times
+from srfix.serde.formats.avro import Analysis, AvroNode, AvroType, describe, load, with_plain_times
 from srfix.serde.formats.avro.write.trees import written
 from srfix.serde.formats.table import Format
 from srfix.serde.projection.tree import Entries, Free, Items, WriteFields, Written
@@ -68,7 +68,7 @@ def _walked(plan: WriteDecisions, row: FrameRow) -> tuple[_Writer, JvmWrite]:
     if plan.is_given:
         raise _refused(plan, ["the schema was not made from the columns, so they are written by Connect's rules"])
     root = load(plan.settled.schema.text, plan.settled.references)
-    if analyse(root).is_recursive:
+    if Analysis(root).is_recursive:
         raise _refused(plan, ["the schema is recursive"])
     writer, columns = _Writer(plan, row), plan.columns
     if plan.times == "integers":

@@ -11,7 +11,7 @@ from typing import Final
 from srfix.serde.errors import DecodeError, PayloadBoundError, TruncatedBodyError
 from srfix.serde.formats.avro.engine import BodyCheck, trailing_bytes
 from srfix.serde.formats.avro.read.costs import Costs
-from srfix.serde.formats.avro.schema import AvroNode, analyse
+from srfix.serde.formats.avro.schema import Analysis, AvroNode
 from srfix.serde.java_ints import INT_MAX, INT_MIN
 
 _SIZES: Final = {"null": 0, "float": 4, "double": 8}
@@ -234,7 +234,7 @@ _LEAST_LONG: Final = b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
 
 def guard_of(costs: Costs) -> BodyCheck | None:
     """The check that bodies of a schema need; None if fastavro alone is safe."""
-    analysis = analyse(costs.root)
+    analysis = Analysis(costs.root)
     safe_bytes = costs.safe_bytes
     if analysis.has_unbounded_arrays or safe_bytes < 0:
         return partial(check_body, costs)

@@ -13,7 +13,7 @@ from srfix.serde.bounds import payload_bounds
 from srfix.serde.columns.types import MAX_DIGITS, Decimal
 from srfix.serde.connect.coercions import ensure_fit, overflow
 from srfix.serde.errors import DecodeError, PayloadBoundError, SchemaError
-from srfix.serde.formats.avro.schema import AvroNode, analyse, nullable_branch
+from srfix.serde.formats.avro.schema import Analysis, AvroNode, nullable_branch
 from srfix.serde.formats.rows.checks import picker
 from srfix.serde.interface import Row, Value
 from srfix.serde.java_ints import INT_MAX, INT_MIN
@@ -240,7 +240,7 @@ def finish_union(
 
 def int_check(root: AvroNode) -> Finish | None:
     """Refuses a value with an int beyond 32 bits; None if there are no ints. Not for a root that `hides_ints`."""
-    return _walk(root) if analyse(root).is_recursive else _of(root, "")
+    return _walk(root) if Analysis(root).is_recursive else _of(root, "")
 
 
 def hides_ints(root: AvroNode) -> bool:

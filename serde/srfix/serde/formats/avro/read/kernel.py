@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
 from fastavro.read import LOGICAL_READERS
@@ -84,14 +85,10 @@ class Description:
 
     def of_rows_alone(self) -> str | None:
         """A reason why the kernel can read into dicts but not into Arrow columns; None if it can do both."""
-        parts: list[_Part | None] = []
-        for read in self._reads:
-            parts += read.get("fields", ()) if read["kind"] == "record" else read.get("branches", ())
-        # A branch of a plain union is a number.
-        fields = [part for part in parts if isinstance(part, dict)]
-        is_apart = any(
-            len(field["feeds"]) > 1 or any(feed["column"] is None for feed in field["feeds"]) for field in fields
-        )
+        # Only a record's fields, and the branches of a union that is a STRUCT, are dicts.
+        parts = (read.get(name, ()) for read in self._reads for name in ("fields", "branches"))
+        feeds = [part["feeds"] for part in chain.from_iterable(parts) if isinstance(part, dict)]
+        is_apart = any(len(feed) > 1 or any(one["column"] is None for one in feed) for feed in feeds)
         return "one field feeds several columns" if is_apart else None
 
     def rows(self, projection: Projection[AvroType]) -> int:

@@ -112,37 +112,25 @@ class ReadStep:
 def leaf(value: Projected[AvroType], scalar: Scalar, *, is_shared: bool) -> ReadStep:
     """The type for a column without parts. If the field feeds several columns (`is_shared`), its raw value is read."""
     node, column, path = value.writer.value, scalar.type, value.path
-    if node.read_as is not None:
-        return _promoted(node, node.read_as, scalar, path)
+    reader = node.read_as or node
     if scalar.name == DECIMAL_NAME and isinstance(column, Decimal):
-        return ReadStep(schema=head(node, logical=None), finish=decimal_of_bytes(node.scale, column, path))
-    finish = coercion(scalar.connect, scalar.name, column, path, per_second=scalar.per_second)
-    if node.kind == "boolean":
-        return ReadStep(schema=BOOLEAN_SYMBOLS, finish=finish)
-    logical = None if is_shared else _read_by_fastavro(scalar)
-    if logical is not None:
-        return ReadStep(schema=head(node, logical=logical))
+        finish: Finish | None = decimal_of_bytes(reader.scale, column, path)
+    else:
+        finish = coercion(scalar.connect, scalar.name, column, path, per_second=scalar.per_second)
     schema = head(node, logical=None)
-    if scalar.connect in NARROW:
+    if reader is not node:  # the raw value is converted to the reader's type, then to the column's
+        finish = chain(promotion(node.kind, reader.kind, path), finish)
+    elif node.kind == "boolean":
+        return ReadStep(schema=BOOLEAN_SYMBOLS, finish=finish)
+    elif not is_shared and (logical := _read_by_fastavro(scalar)) is not None:
+        return ReadStep(schema=head(node, logical=logical))
+    elif scalar.connect in NARROW:
         finish = chain(narrowed(scalar.connect.bits), finish)
     if node.kind != "int":
         return ReadStep(schema=schema, finish=finish)
     if finish is None:
         return ReadStep(schema=schema, is_int=True)
     return ReadStep(schema=schema, finish=chain(check_int(path), finish))
-
-
-def _promoted(node: AvroNode, reader: AvroNode, scalar: Scalar, path: str) -> ReadStep:
-    """A type that a reader's schema promotes: the raw value is converted to the reader's type, then to the column's."""
-    column = scalar.type
-    if scalar.name == DECIMAL_NAME and isinstance(column, Decimal):
-        finish: Finish | None = decimal_of_bytes(reader.scale, column, path)
-    else:
-        finish = coercion(scalar.connect, scalar.name, column, path, per_second=scalar.per_second)
-    finish = chain(promotion(node.kind, reader.kind, path), finish)
-    if node.kind == "int":
-        finish = chain(check_int(path), finish)
-    return ReadStep(schema=head(node, logical=None), finish=finish)
 
 
 def _read_by_fastavro(scalar: Scalar) -> str | None:

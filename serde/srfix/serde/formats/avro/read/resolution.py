@@ -104,7 +104,9 @@ class _Resolution:
         promoted = _promoted(writer, reader) if counterpart is None else None
         branch = counterpart or promoted
         if branch is not None and writer.kind != "null" and _has_several(reader) and not is_member:
-            self._done[key] = _as_member(made, branch, reader)
+            # A STRUCT of the reader's union, with the same bytes; its other members are null.
+            field = AvroField(name=union_field_name(branch), node=made, default=MISSING)
+            self._done[key] = AvroNode(kind="record", fields=(field,), defaults=_null_members(reader))
         if promoted is not None and (is_member or (writer.kind, promoted.kind) not in _WIDER):
             made.read_as = promoted
         # If only null stands beside the reader's type, Connect may read another type as it, but no other record.
@@ -172,7 +174,7 @@ class _Resolution:
         of_kind = [branch for branch in _branches(reader) if branch.kind == writer.kind]
         if writer.kind not in ("record", "enum", "fixed"):
             return of_kind[0] if of_kind else None
-        alike = [branch for branch in of_kind if _are_one(writer, branch)]
+        alike = [branch for branch in of_kind if _short(writer.name) in map(_short, (branch.name, *branch.aliases))]
         alike = [branch for branch in alike if branch.name == writer.name] or alike
         if not alike and writer.kind == "record" and reader.kind == "union":
             alike = [branch for branch in of_kind if self._has_fields(writer, branch)]
@@ -200,12 +202,6 @@ def _check_pairs(pairs: Sized) -> None:
             f"The schemas of writer and reader have more than {payload_bounds().schema_parts:,} pairs of types "
             "(srfix.serde.bounds: schema_parts)."
         )
-
-
-def _as_member(node: AvroNode, branch: AvroNode, reader: AvroNode) -> AvroNode:
-    """The STRUCT of a reader's union, in which a type is this branch, with the same bytes; other members are null."""
-    field = AvroField(name=union_field_name(branch), node=node, default=MISSING)
-    return AvroNode(kind="record", fields=(field,), defaults=_null_members(reader))
 
 
 def _null_members(reader: AvroNode) -> tuple[AvroField, ...]:
@@ -240,9 +236,5 @@ def _has_several(node: AvroNode) -> bool:
     return len(_values(node)) > 1
 
 
-def _are_one(writer: AvroNode, reader: AvroNode) -> bool:
-    return _short(writer) in (_short(reader), *(alias.rpartition(".")[2] for alias in reader.aliases))
-
-
-def _short(node: AvroNode) -> str:
-    return node.name.rpartition(".")[2]
+def _short(name: str) -> str:
+    return name.rpartition(".")[2]

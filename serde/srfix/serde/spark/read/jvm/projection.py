@@ -12,7 +12,7 @@ from typing import Final, NoReturn, TypeAlias, cast
 
 from srfix.serde.casing import CaseRule, are_distinct
 from srfix.serde.columns.types import Columns, Decimal, ScalarType, type_name
-from srfix.serde.formats.avro import AvroNode, AvroType, analyse, describe, map_entry_types, nullable_branch
+from srfix.serde.formats.avro import Analysis, AvroNode, AvroType, describe, map_entry_types, nullable_branch
 from srfix.serde.formats.rows.value_check import MISSING
 from srfix.serde.projection.tree import Absent, Entries, Fields, Items, Projected, Projection, Refused, Scalar, Target
 from srfix.serde.spark.read.jvm.leaves import (
@@ -58,7 +58,7 @@ _VOID: Final = Schemas(writer="null", reader="null")
 def schemas(projection: Projection[AvroType]) -> Schemas:
     """As a root record with the columns in their order. A record around a bare value has the same bytes as the value."""
     root = projection.root
-    analysis = analyse(root.writer.node)
+    analysis = Analysis(root.writer.node)
     if analysis.is_recursive:
         raise Unrepresentable("the schema is recursive: a body decides how deep Spark goes, and Spark has no such type")
     if analysis.has_unbounded_arrays:

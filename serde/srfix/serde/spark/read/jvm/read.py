@@ -17,7 +17,6 @@ import json
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from srfix.serde.batches.rows import reason_of
 from srfix.serde.bounds import AVRO_JVM_ITEMS, AVRO_JVM_TEXT_BYTES
 from srfix.serde.errors import ColumnError, EngineRefusedError, Reason, SrfixError
 from srfix.serde.formats.avro import projection
@@ -153,7 +152,7 @@ def _made(plan: ReadDecisions) -> JvmRead | tuple[str, ...]:
             reasons += (f"Schema id {schema.schema_id}: {reason}." for reason in error.reasons)
             continue
         if isinstance(outcome, SrfixError):
-            reason = reason_of(outcome)
+            reason = outcome.row_reason
             assert reason is not None
             verdicts.setdefault((reason, str(outcome), False), []).append(schema.schema_id)
         else:
@@ -194,7 +193,7 @@ def _planned(plan: ReadDecisions, planned: PlannedSchema) -> Schemas | SrfixErro
             raise Unrepresentable("its format is not Avro, but the jvm engine reads only Avro")
         return schemas(projection(schema.text, plan.spec, references))
     except SrfixError as error:
-        if reason_of(error) is None:
+        if error.row_reason is None:
             raise Unrepresentable(str(error).rstrip(".")) from error
         return error
 
