@@ -4,7 +4,7 @@ that equals the planned one in key, value, timestamp and headers is the plan's w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
@@ -124,7 +124,7 @@ def fill(work: SeedChangelog, look: Look, hand: Hand, partition: int) -> tuple[S
     missing = {key: row for key, row in rows.items() if key not in stood}
     log = (planned.start_offset, planned.end_offset)
     source = chosen(look.read(work.source, partition, *log, isolation=work.isolation), missing)
-    written = hand.append(work.changelog, (_copy(record) for record in source))
+    written = hand.append(work.changelog, map(_copy, source))
     standing_keys = standing(work, look, planned, rows)
     if len(standing_keys) != len(rows):
         raise PlanError(
@@ -182,10 +182,6 @@ def _copy(record: RawRecord) -> NewRecord:
     )
 
 
-def copies(records: Iterable[RawRecord]) -> Iterator[NewRecord]:
-    return map(_copy, records)
-
-
 class Whose(Enum):
     NOBODYS = "nobody's"
     PLANNED = "the planned one"
@@ -207,14 +203,36 @@ class KeyWatch:
     overtaken: somebody may write after srfix has looked at the key and before srfix writes; then srfix writes theirs
     again. `mark` is the value of srfix's header, `writes` what this run writes."""
 
-    def __init__(self, records: Iterable[RawRecord], mark: bytes, *, writes: Whose) -> None:
+    def __init__(
+        self, work: ExpireKeys, look: Look, kept_path: Path, partition: int, mark: bytes, *, writes: Whose
+    ) -> None:
         self._keys = {
-            record.key: _Key(record.offset, fingerprint_of(record)) for record in records if record.key is not None
+            record.key: _Key(record.offset, fingerprint_of(record))
+            for record in _kept_of(kept_path, partition)
+            if record.key is not None
         }
+        self._topic, self._look, self._partition = work.topic, look, partition
         self._mark = mark
         self._writes = writes
+        self._position: int | None = None
+        """The offset up to which the log was read (exclusive); None before the first read."""
+        self.read_on()
 
-    def take(self, records: Iterable[RawRecord]) -> None:
+    def read_on(self) -> int:
+        """Reads the log on to its end, and returns the end."""
+        start, end = self._look.watermarks(self._topic, [self._partition])[self._partition]
+        position = start if self._position is None else self._position
+        if end < position:
+            raise PlanError(
+                f"{self._topic}[{self._partition}] ends at {end}, but srfix had read up to {position}; so the topic was "
+                "recreated."
+            )
+        if end > position:
+            self._take(self._look.read(self._topic, self._partition, position, end, isolation=ISOLATION))
+        self._position = end
+        return end
+
+    def _take(self, records: Iterable[RawRecord]) -> None:
         for record in records:
             watched_key = None if record.key is None else self._keys.get(record.key)
             if watched_key is None:
@@ -242,26 +260,6 @@ class KeyWatch:
         if record.value is None and (OUR_HEADER, self._mark) in record.headers:
             return Whose.OURS
         return Whose.PLANNED if fingerprint_of(record) == watched_key.fingerprint else Whose.OTHERS
-
-
-class LogFollower:
-    def __init__(self, look: Look, topic: str, partition: int, isolation: Isolation) -> None:
-        self._look, self._topic, self._partition, self._isolation = look, topic, partition, isolation
-        self.position: int | None = None
-        """The offset up to which it was read (exclusive); None before the first read."""
-
-    def read_on(self, take: Callable[[Iterable[RawRecord]], None]) -> int:
-        start, end = self._look.watermarks(self._topic, [self._partition])[self._partition]
-        position = start if self.position is None else self.position
-        if end < position:
-            raise PlanError(
-                f"{self._topic}[{self._partition}] ends at {end}, but srfix had read up to {position}; so the topic was "
-                "recreated."
-            )
-        if end > position:
-            take(self._look.read(self._topic, self._partition, position, end, isolation=self._isolation))
-        self.position = end
-        return end
 
 
 BATCH: Final = 5_000
@@ -293,20 +291,18 @@ def check_expiry(work: ExpireKeys, look: Look, kept_path: Path) -> None:
 def expire(
     work: ExpireKeys, look: Look, hand: Hand, kept_path: Path, partition: int, *, mark: bytes
 ) -> tuple[StepReport, int]:
-    watch = KeyWatch(_kept_of(kept_path, partition), mark, writes=Whose.OURS)
-    log = LogFollower(look, work.topic, partition, ISOLATION)
-    log.read_on(watch.take)
+    watch = KeyWatch(work, look, kept_path, partition, mark, writes=Whose.OURS)
     stood = len(watch.keys_of(Whose.OURS))
-    put_back = _put_back(work, hand, watch, log)
+    put_back = _put_back(work, hand, watch)
     todo = iter(watch.keys_of(Whose.PLANNED))
     written = 0
     while batch := list(islice(todo, BATCH)):
-        log.read_on(watch.take)  # right before
+        watch.read_on()  # right before
         ready = [key for key in batch if watch.newest(key) is Whose.PLANNED]
         written += hand.append(work.topic, (_tombstone(work, partition, key, mark) for key in ready))
-        log.read_on(watch.take)
-        put_back += _put_back(work, hand, watch, log)
-    end = log.read_on(watch.take)
+        watch.read_on()
+        put_back += _put_back(work, hand, watch)
+    end = watch.read_on()
     left = len(watch.keys_of(Whose.OTHERS)) + len(watch.keys_of(Whose.NOBODYS))
     return StepReport(written=written, stood=stood, left=left, put_back=put_back), end
 
@@ -315,33 +311,29 @@ def bring_back(work: ExpireKeys, look: Look, hand: Hand, kept_path: Path, partit
     """Writes the records of those keys again that nobody has written since."""
     # If srfix's tombstone overtook somebody's record, and a killed run did not write it again, that record is the newer
     # one.
-    watch = KeyWatch(_kept_of(kept_path, partition), mark, writes=Whose.OURS)
-    log = LogFollower(look, work.topic, partition, ISOLATION)
-    log.read_on(watch.take)
-    put_back = _put_back(work, hand, watch, log)
-    watch = KeyWatch(_kept_of(kept_path, partition), mark, writes=Whose.PLANNED)
-    log = LogFollower(look, work.topic, partition, ISOLATION)
-    log.read_on(watch.take)
-    put_back += _put_back(work, hand, watch, log)
+    watch = KeyWatch(work, look, kept_path, partition, mark, writes=Whose.OURS)
+    put_back = _put_back(work, hand, watch)
+    watch = KeyWatch(work, look, kept_path, partition, mark, writes=Whose.PLANNED)
+    put_back += _put_back(work, hand, watch)
     stood = len(watch.keys_of(Whose.PLANNED))
     records = _kept_of(kept_path, partition)
     written = 0
     while batch := list(islice(records, BATCH)):
-        log.read_on(watch.take)  # right before
+        watch.read_on()  # right before
         ready = [record for record in batch if watch.newest(record.key or b"") in (Whose.OURS, Whose.NOBODYS)]
-        written += hand.append(work.topic, copies(ready))
-        log.read_on(watch.take)
-        put_back += _put_back(work, hand, watch, log)
-    log.read_on(watch.take)
+        written += hand.append(work.topic, map(_copy, ready))
+        watch.read_on()
+        put_back += _put_back(work, hand, watch)
+    watch.read_on()
     return StepReport(written=written, stood=stood, left=len(watch.keys_of(Whose.OTHERS)), put_back=put_back)
 
 
-def _put_back(work: ExpireKeys, hand: Hand, watch: KeyWatch, log: LogFollower) -> int:
+def _put_back(work: ExpireKeys, hand: Hand, watch: KeyWatch) -> int:
     """Writes others' overtaken records again, until there are none; returns how many."""
     count = 0
     while overtaken := list(watch.overtaken()):
-        count += hand.append(work.topic, copies(overtaken))
-        log.read_on(watch.take)
+        count += hand.append(work.topic, map(_copy, overtaken))
+        watch.read_on()
     return count
 
 

@@ -14,7 +14,6 @@ deletion from a loss.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -116,10 +115,10 @@ def _filled(work: SeedChangelog, look: Look, planned: PartitionRows, end_then: i
         rows = planned_rows(work, look, planned)
     except PlanError:
         return _by_digest(work, planned, newest, below)
-    places = Counter(_place(newest.get(key), row, below) for key, row in rows.items())
-    stands, since, gone = places[_Place.STANDS], places[_Place.SINCE], places[_Place.GONE]
-    ours = frozenset(rows)
-    others = since or (end > end_then if end_then is not None else any(key not in ours for key in newest))
+    present = {key: row for key, row in newest.items() if row.offset >= below}
+    stands, since = _compared(present, {key: row.fingerprint for key, row in rows.items()})
+    gone = len(rows) - stands - since
+    others = since or (end > end_then if end_then is not None else not newest.keys() <= rows.keys())
     sentence = f"{stands:,} of {counted(planned.rows, 'row')} as planned"
     if since:
         sentence += f"; somebody else has overwritten {since:,}"
@@ -162,16 +161,10 @@ def _by_digest(
     return _check(planned, TopicOutcome.NOT_KNOWN, what)
 
 
-class _Place(Enum):
-    STANDS = 0
-    SINCE = 1
-    GONE = 2
-
-
-def _place(now: NewestRecord | None, row: NewestRecord, below: int) -> _Place:
-    if now is None or now.offset < below:
-        return _Place.GONE
-    return _Place.STANDS if now.fingerprint == row.fingerprint else _Place.SINCE
+def _compared(present: Mapping[bytes, NewestRecord], planned: Mapping[bytes, bytes]) -> tuple[int, int]:
+    """How many of the planned keys hold the planned record, by its fingerprint, and how many another one."""
+    same = sum(key in present and present[key].fingerprint == fingerprint for key, fingerprint in planned.items())
+    return same, len(present.keys() & planned.keys()) - same
 
 
 def _expired(work: ExpireKeys, look: Look, kept_path: Path | None) -> Iterator[TopicCheck]:
@@ -203,8 +196,7 @@ def _ended(work: ExpireKeys, look: Look, planned: PartitionRows, fingerprints: M
         )
         return _check(planned, TopicOutcome.FAILS, what)
     rows = live(newest_of(look, work.topic, partition, (start, end), ISOLATION))
-    still = sum(key in rows and rows[key].fingerprint == fingerprint for key, fingerprint in fingerprints.items())
-    since = sum(key in rows for key in fingerprints) - still
+    still, since = _compared(rows, fingerprints)
     ended = len(fingerprints) - still - since
     sentence = f"{ended:,} of {counted(len(fingerprints), 'key')} deleted"
     if since:
