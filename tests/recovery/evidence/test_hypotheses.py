@@ -26,9 +26,10 @@ from hypothesis import strategies as st
 from srfix.recovery.cluster.answers import GroupState
 from srfix.recovery.diagnosis.candidates import find_candidates
 from srfix.recovery.diagnosis.weighing import weigh_all
+from srfix.recovery.evidence import rules
 from srfix.recovery.evidence.application import Applications
 from srfix.recovery.evidence.hypotheses import Hypothesis, Verdict, choose
-from srfix.recovery.evidence.rules import MARGIN, POINTS, RULES
+from srfix.recovery.evidence.rules import MARGIN, POINTS, Rule
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.facts.supplied import Supplied
 from srfix.recovery.findings import Evidence, Weight
@@ -51,6 +52,9 @@ def world() -> Iterator[World]:
         made.registry.seed("users-value", record("id", "name"))
         made.registry.seed("logins-value", record("login", "at"))
         yield made
+
+
+RULES = [rule for rule in vars(rules).values() if isinstance(rule, Rule)]
 
 
 def verdicts(world: World, *, application: str | None = None, **sources: str) -> dict[str, Verdict]:

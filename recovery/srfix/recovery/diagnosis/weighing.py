@@ -175,7 +175,7 @@ def _by_elimination(verdict: Verdict, settled: Collection[tuple[str, str]], surv
     left = {
         hypothesis.topic: hypothesis
         for hypothesis in verdict.ranked
-        if any(piece.kind == supplied.STATE_DIRECTORY and not piece.against for piece in hypothesis.pieces)
+        if any(piece.kind == rules.STATE_DIRECTORY.kind and not piece.against for piece in hypothesis.pieces)
     }
     if verdict.chosen is not None or len(left) != 1:
         return verdict

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from srfix.recovery.evidence import rules, supplied
+from srfix.recovery.evidence import rules
 from srfix.recovery.facts.stores import Suspect, SuspectStore
 from srfix.recovery.findings import Considered, Evidence, Weight
 from srfix.serde.subjects.names import Topic
@@ -32,7 +32,7 @@ class Hypothesis:
 
     @property
     def is_named(self) -> bool:
-        return self.topic is not None and any(piece.kind == supplied.EXPLICIT for piece in self.pieces)
+        return self.topic is not None and any(piece.kind == rules.EXPLICIT.kind for piece in self.pieces)
 
     @property
     def is_proven(self) -> bool:

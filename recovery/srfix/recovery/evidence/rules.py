@@ -1,5 +1,6 @@
 """How to weigh a hypothesis (application, store, source topic): every kind of evidence, and its weight. The modules
-beside this one gather evidence; `hypotheses` decides. `DESIGN.md` shows this table, and a test compares the two.
+beside this one gather evidence; `hypotheses` decides. `DESIGN.md` shows the rules as a table, in the order in which they
+stand here, and a test compares the two.
 """
 
 from __future__ import annotations
@@ -43,11 +44,13 @@ class Rule:
         """True if the piece may come from this rule; the rules of one kind differ in weight or direction."""
         return (piece.kind, piece.weight, piece.against) == (self.kind, self.weight, self.against)
 
-    def of_topic(self, topic: Topic | None, detail: str, *, application: str | None = None) -> Evidence:
+    def of_topic(
+        self, topic: Topic | None, detail: str, *, application: str | None = None, weight: Weight | None = None
+    ) -> Evidence:
         return Evidence(
             kind=self.kind,
             topic=topic,
-            weight=self.weight,
+            weight=weight or self.weight,
             detail=detail,
             against=self.against,
             application=application,
@@ -65,17 +68,6 @@ def _source(kind: str, weight: Weight, when: str, *, against: bool = False) -> R
     return Rule(kind=kind, about=About.SOURCE, against=against, weight=weight, when=when)
 
 
-NOT_THERE: Final = _application(
-    "not-there",
-    Weight.WEAK,
-    "the person gave the application's state directory or topology, and it has no store of this name",
-    against=True,
-)
-THERE: Final = _application(
-    "there",
-    Weight.WEAK,
-    "the person gave the application's state directory or topology, and it has a store of this name",
-)
 GIVEN: Final = _application(
     "given",
     Weight.STRONG,
@@ -108,9 +100,47 @@ OTHER_QUERY: Final = _application(
     "the changelog's name begins with the name of a ksqlDB query, and the application is not this query",
     against=True,
 )
+NOT_THERE: Final = _application(
+    "not-there",
+    Weight.WEAK,
+    "the person gave the application's state directory or topology, and it has no store of this name",
+    against=True,
+)
+THERE: Final = _application(
+    "there",
+    Weight.WEAK,
+    "the person gave the application's state directory or topology, and it has a store of this name",
+)
+EXPLICIT: Final = _source(
+    "explicit", Weight.CONCLUSIVE, "a person names it (`--source`): this decides, whatever the other evidence says"
+)
+STATE_DIRECTORY: Final = _source(
+    "state-directory",
+    Weight.CONCLUSIVE,
+    "the offsets in the store name the topic; or the checkpoint of the store's task names only this source topic, and "
+    "every other store of the task has its own changelog, or restores from no source topic",
+)
+ALLOWED_BY_STATE_DIRECTORY: Final = _source(
+    "state-directory", Weight.WEAK, "the task's checkpoint names the topic, but allows other stores or topics, too"
+)
 LEFT_ELSEWHERE: Final = _source(
     "state-directory", Weight.WEAK, "the checkpoint of the store's task allows only other topics", against=True
 )
+TOPOLOGY: Final = _source(
+    "topology", Weight.CONCLUSIVE, "the application's printed topology has the store as the topic's table"
+)
+LIKELY_TOPOLOGY: Final = _source(
+    "topology",
+    Weight.STRONG,
+    "the topology shows this, but nobody named its application, or a person has chosen the names in it",
+)
+ALLOWED_BY_TOPOLOGY: Final = _source("topology", Weight.WEAK, "the printed topology allows it, but does not show it")
+KSQLDB: Final = _source(
+    "ksqldb",
+    Weight.CONCLUSIVE,
+    "the query's topology says so; the weight is that of `topology`",
+)
+TABLE_OF_KSQLDB: Final = _source("ksqldb", Weight.STRONG, "the query reads one table; weak if it reads several")
 AUTOMATIC_NAME: Final = _source(
     "store-name", Weight.STRONG, "the store's automatic name contains the topic: `<topic>-STATE-STORE-<number>`"
 )
@@ -193,60 +223,4 @@ NO_GLOBAL: Final = _source(
 )
 GONE: Final = _source(
     "gone", Weight.STRONG, "the topic no longer exists, and a topic that the group reads fits as well", against=True
-)
-
-RULES: Final = (
-    GIVEN,
-    STREAMS_GROUP,
-    INTERNAL_TOPICS,
-    LEFT_TOPICS,
-    PLAIN_GROUP,
-    OTHER_QUERY,
-    NOT_THERE,
-    THERE,
-    _source(
-        "explicit", Weight.CONCLUSIVE, "a person names it (`--source`): this decides, whatever the other evidence says"
-    ),
-    _source(
-        "state-directory",
-        Weight.CONCLUSIVE,
-        "the offsets in the store name the topic; or the checkpoint of the store's task names only this source topic, and "
-        "every other store of the task has its own changelog, or restores from no source topic",
-    ),
-    _source(
-        "state-directory", Weight.WEAK, "the task's checkpoint names the topic, but allows other stores or topics, too"
-    ),
-    LEFT_ELSEWHERE,
-    _source("topology", Weight.CONCLUSIVE, "the application's printed topology has the store as the topic's table"),
-    _source(
-        "topology",
-        Weight.STRONG,
-        "the topology shows this, but nobody named its application, or a person has chosen the names in it",
-    ),
-    _source("topology", Weight.WEAK, "the printed topology allows it, but does not show it"),
-    _source(
-        "ksqldb",
-        Weight.CONCLUSIVE,
-        "the query's topology says so; the weight is that of `topology`",
-    ),
-    _source("ksqldb", Weight.STRONG, "the query reads one table; weak if it reads several"),
-    AUTOMATIC_NAME,
-    NAMED_AFTER,
-    NAMED_OTHERWISE,
-    ALL_FIELDS,
-    NOT_COMPARED,
-    SOME_FIELDS,
-    NO_FIELD,
-    KEY_FIELDS,
-    OTHER_KEY_FIELDS,
-    SAME_FIELDS,
-    SAME_RECORD,
-    NO_IDS,
-    LOST_IDS,
-    ROW_IDS,
-    COMMITTED,
-    NOT_COMMITTED,
-    ANOTHER_COMMITTED,
-    NO_GLOBAL,
-    GONE,
 )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import Final
 
 from srfix.recovery.cluster.topic_lookup import did_you_mean
 from srfix.recovery.commands import shell_words
-from srfix.recovery.evidence.rules import LEFT_ELSEWHERE
+from srfix.recovery.evidence import rules
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.facts.supplied import TableSource, table_sources
 from srfix.recovery.facts.survey import Survey
@@ -16,9 +15,6 @@ from srfix.recovery.ksqldb.models import KsqldbAnswers, QueryDescription
 from srfix.recovery.topology import Topology
 from srfix.serde.errors import UsageError
 from srfix.serde.subjects.names import Topic
-
-EXPLICIT: Final = "explicit"
-STATE_DIRECTORY: Final = LEFT_ELSEWHERE.kind
 
 
 def named(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
@@ -32,7 +28,7 @@ def named(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
             f"{option}: there is no topic {source.topic!r} on this cluster."
             f"{did_you_mean(source.topic, survey.topics())} Check its spelling and --bootstrap-servers."
         )
-    yield Evidence(kind=EXPLICIT, topic=source.topic, weight=Weight.CONCLUSIVE, detail=f"named with {option}")
+    yield rules.EXPLICIT.of_topic(source.topic, f"named with {option}")
 
 
 def on_disk(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
@@ -40,7 +36,7 @@ def on_disk(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
     for directory in survey.supplied.on_disk(store.application, store.name):
         for source in directory.sources:
             if source.topic in survey.topics():
-                yield Evidence(kind=STATE_DIRECTORY, topic=source.topic, weight=source.weight, detail=source.detail)
+                yield rules.STATE_DIRECTORY.of_topic(source.topic, source.detail, weight=source.weight)
 
 
 def against(store: SuspectStore, topics: Collection[Topic], survey: Survey) -> Iterator[Evidence]:
@@ -51,7 +47,7 @@ def against(store: SuspectStore, topics: Collection[Topic], survey: Survey) -> I
         return  # a proof decides without this evidence
     for topic in sorted(topics):
         if topic not in left:
-            yield LEFT_ELSEWHERE.of_topic(
+            yield rules.LEFT_ELSEWHERE.of_topic(
                 topic, f"the checkpoint of the store's task allows only {', '.join(left)}, and not this topic"
             )
 
@@ -67,7 +63,7 @@ def printed(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
                 weight = Weight.STRONG if weight is Weight.CONCLUSIVE else weight
                 whose = "; --application would say whose topology it is"
             detail = f"{given.origin}: {table.detail}{whose}"
-            yield Evidence(kind="topology", topic=table.topic, weight=weight, detail=detail)
+            yield rules.TOPOLOGY.of_topic(table.topic, detail, weight=weight)
 
 
 def by_ksqldb(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
@@ -96,7 +92,7 @@ def _tables(topology: Topology, store: SuspectStore, survey: Survey) -> Iterator
 def _of_ksqldb(answers: KsqldbAnswers, query: QueryDescription, topic: Topic, weight: Weight, more: str) -> Evidence:
     state = f" ({query.state})" if query.state is not None else ""
     detail = f"query {query.query_id}{state} {_what_it_reads(answers, query, topic)}{more}"
-    return Evidence(kind="ksqldb", topic=topic, weight=weight, detail=detail)
+    return rules.KSQLDB.of_topic(topic, detail, weight=weight)
 
 
 def _what_it_reads(answers: KsqldbAnswers, query: QueryDescription, topic: Topic) -> str:
