@@ -19,7 +19,7 @@ from tests.recovery.staging import PHANTOM
 
 
 def obstacles(scene: Scene, client: RegistryClient | None = None) -> list[str]:
-    return [obstacle.what for obstacle in preflight(scene.plan, client or scene.client, scene.journal)]
+    return list(preflight(scene.plan, client or scene.client, scene.journal))
 
 
 def deny(registry: FixtureRegistry, method: str, path: str, status: int = 403) -> None:
@@ -88,8 +88,8 @@ class TestDeniedPermissions:
     ) -> None:
         deny(scene.registry, method, path, status)
         (obstacle,) = denied_permissions(scene.plan, scene.client)
-        assert f"may not {what} under {PHANTOM} (HTTP {status})" in obstacle.what
-        assert "srfix plan with --as-shell" in obstacle.what
+        assert f"may not {what} under {PHANTOM} (HTTP {status})" in obstacle
+        assert "srfix plan with --as-shell" in obstacle
 
     def test_who_may_not_set_a_mode_learns_it_of_a_plan_that_needs_it(self, scene: Scene) -> None:
         mode = SetMode(step=7, subject=Subject(PHANTOM), mode="IMPORT", previous=None)
@@ -98,4 +98,4 @@ class TestDeniedPermissions:
         assert scene.registry.dump() == scene.before
         deny(scene.registry, "PUT", "/mode/")
         (obstacle,) = denied_permissions(plan, scene.client)
-        assert f"may not set the mode under {PHANTOM} (HTTP 403)" in obstacle.what
+        assert f"may not set the mode under {PHANTOM} (HTTP 403)" in obstacle

@@ -170,8 +170,8 @@ def _refuse_if_obstructed(plan: Plan, registry: RegistryClient, journal_path: Pa
     obstacles = list(preflight(plan, registry, journal_path))
     if probe_permissions:
         obstacles += denied_permissions(plan, registry)
-    errors = [UsageError(obstacle.what) for obstacle in obstacles]
-    if errors:
+    if obstacles:
+        errors = list(map(UsageError, obstacles))
         raise ExceptionGroup("The repair cannot be carried out now. Nothing was written.", errors)
 
 

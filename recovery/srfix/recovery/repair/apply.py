@@ -149,8 +149,7 @@ class _Repair(CarryingOut[Plan, RepairState, Action, RepairEvent]):
                     f"{action.subject} has soft-deleted versions. A registry deletes these permanently when the subject's "
                     "mode becomes IMPORT. Plan again, with --exact-ids."
                 )
-        obstacles = preflight(replace(self.plan, actions=again), self.registry, self.journal.path)
-        yield from (obstacle.what for obstacle in obstacles)
+        yield from preflight(replace(self.plan, actions=again), self.registry, self.journal.path)
 
     def compare(self) -> StepFound | None:
         self._refuse_half_done()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from srfix.recovery.actions.actions import (
@@ -37,19 +36,14 @@ _NO_LEVEL = "SRFIX_ASKS_WHETHER_IT_MAY_WRITE"
 _NO_MODE = _NO_LEVEL
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Obstacle:
-    what: str
-
-
-def preflight(plan: Plan, registry: Registry, journal_path: Path) -> Iterator[Obstacle]:
+def preflight(plan: Plan, registry: Registry, journal_path: Path) -> Iterator[str]:
     registry.forget_unknown_ids()
     yield from _room(plan, journal_path)
     yield from _modes(plan, registry)
     yield from _schemas(plan, registry)
 
 
-def _room(plan: Plan, journal_path: Path) -> Iterator[Obstacle]:
+def _room(plan: Plan, journal_path: Path) -> Iterator[str]:
     states = sum(len(str(state.versions)) for state in plan.expects.values())
     needed = 65_536 + 2 * len(str(plan_document(plan))) + 2 * len(plan.actions) * (states + 1_024)
     try:
@@ -57,45 +51,43 @@ def _room(plan: Plan, journal_path: Path) -> Iterator[Obstacle]:
     except OSError:
         return  # the attempt to open the journal gives a better message
     if free < needed:
-        yield Obstacle(
-            what=f"The disk of {journal_path.parent} has {free:,} bytes left; the journal may need {needed:,}. Make room, or "
+        yield (
+            f"The disk of {journal_path.parent} has {free:,} bytes left; the journal may need {needed:,}. Make room, or "
             "give another place with --journal."
         )
 
 
-def _modes(plan: Plan, registry: Registry) -> Iterator[Obstacle]:
+def _modes(plan: Plan, registry: Registry) -> Iterator[str]:
     for subject in sorted(plan.expects):
         whose, mode = mode_in_force(registry, subject, registry.mode(subject))
         if mode is not None and mode not in WRITABLE_MODES:
-            yield Obstacle(
-                what=(
-                    f"{capitalized(whose)} mode is {mode}, so no registration under {subject} is possible. Let the "
-                    "registry's owner set the mode to READWRITE for the repair, on the leading registry (a "
-                    "follower or a linked context accepts no registration)."
-                )
+            yield (
+                f"{capitalized(whose)} mode is {mode}, so no registration under {subject} is possible. Let the "
+                "registry's owner set the mode to READWRITE for the repair, on the leading registry (a "
+                "follower or a linked context accepts no registration)."
             )
 
 
-def _schemas(plan: Plan, registry: Registry) -> Iterator[Obstacle]:
+def _schemas(plan: Plan, registry: Registry) -> Iterator[str]:
     for action in plan.actions:
         if not isinstance(action, Register):
             continue
         try:
             schema = registry.schema_by_id(action.schema_id, subject=action.subject)
         except SchemaNotFoundError:
-            yield Obstacle(
-                what=f"Schema id {action.schema_id} has disappeared from the registry since the plan was made. If "
+            yield (
+                f"Schema id {action.schema_id} has disappeared from the registry since the plan was made. If "
                 "srfix registered its text now, it would get another id. Plan again."
             )
             continue
         if not same_content(as_readers_ask(schema.schema), as_readers_ask(action.schema)):
-            yield Obstacle(
-                what=f"Schema id {action.schema_id} is another schema in this registry than in the plan. Is it the registry "
+            yield (
+                f"Schema id {action.schema_id} is another schema in this registry than in the plan. Is it the registry "
                 f"that the plan was made for ({plan.registry})?"
             )
 
 
-def denied_permissions(plan: Plan, registry: Registry) -> Iterator[Obstacle]:
+def denied_permissions(plan: Plan, registry: Registry) -> Iterator[str]:
     """The kinds of write that this user may not send, by requests that every registry refuses: they change nothing."""
     for subject in sorted(plan.expects):
         kinds = {type(action) for action in plan.actions if action.subject == subject}
@@ -111,12 +103,12 @@ def denied_permissions(plan: Plan, registry: Registry) -> Iterator[Obstacle]:
             yield from _denied(subject, "delete versions", lambda s: registry.delete_version(s, _NO_VERSION))
 
 
-def _denied(subject: Subject, what: str, write: Callable[[Subject], object]) -> Iterator[Obstacle]:
+def _denied(subject: Subject, what: str, write: Callable[[Subject], object]) -> Iterator[str]:
     try:
         write(subject)
     except (UnauthorizedError, ForbiddenError) as error:
-        yield Obstacle(
-            what=f"This user may not {what} under {subject} (HTTP {error.status}). Ask for the right to write this subject, "
+        yield (
+            f"This user may not {what} under {subject} (HTTP {error.status}). Ask for the right to write this subject, "
             "or hand the plan to somebody who has it: srfix plan with --as-shell."
         )
     except RegistryUnreachableError:

@@ -87,15 +87,12 @@ def foresee_id(
                 is_rewritten=True,
             )
     if is_gone:
-        return ForeseenId(
-            schema_id=None,
-            holder=answer,
+        return unknown(
             reason=f"the schema of id {schema_id} also had another id. The last version with that id was "
             "permanently deleted, so the registry now gives the content a new id",
             any_id=True,
         )
-    if version is not None:
-        holder = version
+    holder = version or holder
     if holder is not None and holder.schema_id != schema_id:
         return ForeseenId(
             schema_id=holder.schema_id,

@@ -20,7 +20,7 @@ from srfix.serde.bounds import SCHEMA_CACHE
 from srfix.serde.compatibility import COMPARED_TYPES, incompatibilities
 from srfix.serde.errors import SchemaError, UsageError
 from srfix.serde.formats.table import as_readers_ask
-from srfix.serde.schemas.models import Json, Schema, SchemaVersion
+from srfix.serde.schemas.models import Json, Schema
 from srfix.serde.wire import SchemaId
 
 
@@ -43,10 +43,9 @@ def outlook(own: Sequence[OwnVersion], live: Sequence[tuple[SchemaId, Schema]], 
     """Whether the owner's next schema will be accepted at a level, if these are live besides its own (ascending)."""
     live_ones = [version for version in own if not version.state.deleted]
     latest = max(live_ones or own, key=lambda version: version.state.version, default=None)
-    if level == "NONE":
-        return Outlook(own=latest.state if latest is not None else None)
     verdicts = [
-        (schema_id, None if latest is None else passes(latest.schema, schema, level)) for schema_id, schema in live
+        (schema_id, None if latest is None else passes(latest.schema, schema, level))
+        for schema_id, schema in (live if level != "NONE" else ())
     ]
     return Outlook(
         own=latest.state if latest is not None else None,
@@ -158,23 +157,17 @@ def not_found_once_deleted(survey: Survey, state: SubjectState) -> str | None:
     `deleted=true` in look-ups before its pull request 18391 (23.2, 23.3 and 24.1, May 2024); if there is no
     soft-deleted version to test with, srfix assumes that a Redpanda registry has this fault."""
     deleted = next((version for version in state.versions if version.deleted), None)
+    probe: tuple[str, bool] | None
     if deleted is not None:
         schema = survey.registry.version(state.subject, deleted.version, deleted=True).schema
-        if look_up(survey.registry, state.subject, schema) is not None:
-            return None
-        return (
-            f"this registry does not find the soft-deleted version {deleted.version} of {state.subject}, although "
-            "srfix asked with deleted=true"
-        )
-    elsewhere = survey.once(("soft-deleted elsewhere",), lambda: _elsewhere(survey))
-    if elsewhere is not None:
-        version, is_found = elsewhere
-        where = f"version {version.version} of {version.subject}"
-        return (
-            None
-            if is_found
-            else f"this registry does not find the soft-deleted {where}, although srfix asked with deleted=true"
-        )
+        is_found = look_up(survey.registry, state.subject, schema) is not None
+        probe = f"version {deleted.version} of {state.subject}", is_found
+    else:
+        probe = survey.once(("soft-deleted elsewhere",), lambda: _elsewhere(survey))
+    if probe is not None:
+        where, is_found = probe
+        why = f"this registry does not find the soft-deleted {where}, although srfix asked with deleted=true"
+        return None if is_found else why
     if survey.is_redpanda():
         return (
             "this registry is Redpanda's. Its older releases do not find soft-deleted versions, and the subject "
@@ -183,13 +176,14 @@ def not_found_once_deleted(survey: Survey, state: SubjectState) -> str | None:
     return None
 
 
-def _elsewhere(survey: Survey) -> tuple[SchemaVersion, bool] | None:
+def _elsewhere(survey: Survey) -> tuple[str, bool] | None:
     """A version of a completely soft-deleted subject, with the text that readers send, and whether it is found."""
     live = frozenset(survey.registry.subjects())
     for subject in islice((name for name in survey.subjects() if name not in live), _MOST_PROBED):
         for version in survey.versions(subject)[:1]:
             if as_readers_ask(version.schema) == version.schema and not version.schema.references:
-                return version, look_up(survey.registry, subject, version.schema) is not None
+                is_found = look_up(survey.registry, subject, version.schema) is not None
+                return f"version {version.version} of {version.subject}", is_found
     return None
 
 
