@@ -19,6 +19,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import FileIO
+from itertools import count
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
@@ -34,6 +35,10 @@ StateT = TypeVar("StateT")
 
 def default_journal_path(plan_path: Path) -> Path:
     return plan_path.with_name(plan_path.name + ".journal.jsonl")
+
+
+def names_aside(path: Path) -> Iterator[Path]:
+    return (path.with_name(f"{path.name}.{number}") for number in count(1))
 
 
 class Journal:
@@ -240,9 +245,7 @@ def read_journal(path: Path, replayed: Callable[[Path, bytes], StateT]) -> State
 
 def set_aside(path: Path) -> Path:
     """Renames a finished journal to the first free `<path>.<n>`; a person can still name it for a rollback."""
-    number = 1
-    while is_there(aside := path.with_name(f"{path.name}.{number}")):
-        number += 1
+    aside = next(name for name in names_aside(path) if not is_there(name))
     with _disk_errors(path):
         os.replace(path, aside)
         _sync_directory(path.parent)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -88,7 +88,7 @@ class Watcher:
     _has_looked: bool = False
     _again: set[Subject] = field(default_factory=set)
     _news: list[Event] = field(default_factory=list)
-    _last_events: dict[Subject, dict[tuple[object, ...], None]] = field(default_factory=dict)
+    _last_events: dict[Subject, set[Event]] = field(default_factory=dict)
     _relaxed: dict[Subject, int] = field(default_factory=dict)
     _away: dict[End, float] = field(default_factory=dict)
     _failures: int = 0
@@ -167,7 +167,7 @@ class Watcher:
             has_written = has_written or isinstance(event, Registered)
             yield event
         if self.writer is not None:
-            yield from self._not_examined(self.writer)
+            yield from self._without_repeats(self._not_examined(self.writer))
         if has_written and examination.diagnosis.has_findings:
             if self.pace.once:
                 after = self.new_survey()
@@ -242,34 +242,32 @@ class Watcher:
             decided = attend(facts, pair, survey, carried=carried, undone=undone, clock=self.clock)
             for decision in tuple(decided):
                 if isinstance(decision, Allowed) and obstacle is not None:
-                    events: Iterator[Event] = iter(
-                        [Deferred(subject=pair.subject, schema_ids=decision.schema_ids, why=obstacle)]
-                    )
+                    deferred = Deferred(subject=pair.subject, schema_ids=decision.schema_ids, why=obstacle)
+                    events: Iterable[Event] = [deferred]
                 elif isinstance(decision, Allowed):
-                    events = iter(writer.carry_out(decision.plan, pair.subject, self.registry))
+                    events = writer.carry_out(decision.plan, pair.subject, self.registry)
                     survey = self.new_survey()  # answers from before the write no longer hold
                 else:
-                    events = iter([decision])
+                    events = [decision]
                 for event in events:
                     is_settled = is_settled and not isinstance(event, Deferred | Stopped)
                     yield from self._without_repeats([event])
             if is_settled:
                 self._again.discard(pair.subject)
 
-    def _without_repeats(self, events: Iterator[Event] | list[Event]) -> Iterator[Event]:
+    def _without_repeats(self, events: Iterable[Event]) -> Iterator[Event]:
         """The events, without those that only repeat a subject's last event."""
         for event in events:
             match event:
                 case Registered(subject=subject):
                     self._last_events.pop(subject, None)
                     yield event
-                case Withheld(subject=subject) | Deferred(subject=subject):
-                    last_said = self._last_events.setdefault(subject, {})
-                    key = (type(event), event.schema_ids, event.why)
-                    if key not in last_said:
+                case Withheld(subject=subject) | Deferred(subject=subject) | NotExamined(subject=subject):
+                    last_said = self._last_events.setdefault(subject, set())
+                    if event not in last_said:
                         if len(last_said) >= 100:
                             last_said.clear()
-                        last_said[key] = None
+                        last_said.add(event)
                         yield event
                 case _:
                     yield event
@@ -299,17 +297,13 @@ class Watcher:
                     yield StandsRelaxed(subject=pair.subject, looks=looks, put_back=done)
 
     def _not_examined(self, writer: Writer) -> Iterator[Event]:
-        for pair in writer.pairs:
-            if self._facts_of(pair) is None:
-                key = (NotExamined, pair.application, pair.store)
-                if key not in self._last_events.setdefault(pair.subject, {}):
-                    self._last_events[pair.subject][key] = None
-                    yield NotExamined(
-                        application=pair.application,
-                        store=pair.store,
-                        subject=pair.subject,
-                        source_topic=pair.source_topic,
-                    )
+        return (
+            NotExamined(
+                application=pair.application, store=pair.store, subject=pair.subject, source_topic=pair.source_topic
+            )
+            for pair in writer.pairs
+            if self._facts_of(pair) is None
+        )
 
     def _pairs(self) -> tuple[AllowedPair, ...]:
         return () if self.writer is None else self.writer.pairs

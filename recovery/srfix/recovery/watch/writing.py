@@ -9,14 +9,14 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
-from typing import Final
 
 from srfix.recovery.actions.actions import Register, restore_config, soft_delete
 from srfix.recovery.clock import now
 from srfix.recovery.errors import PlanError
 from srfix.recovery.facts.subject_state import held_version, read_subject_state
-from srfix.recovery.plans.journal_file import default_journal_path
+from srfix.recovery.plans.journal_file import default_journal_path, names_aside
 from srfix.recovery.registry import Registry
 from srfix.recovery.repair.apply import apply_plan, is_refusal
 from srfix.recovery.repair.journal import REPAIR_JOURNALS
@@ -31,8 +31,6 @@ from srfix.serde.files import is_there
 from srfix.serde.schemas.errors import RegistryAnswerError
 from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import SchemaId
-
-_SUFFIX: Final = ".journal.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +49,8 @@ class Writer:
 
     def journal(self, subject: Subject) -> Path:
         """Where a subject's latest registration is journalled; hashed, as a name may be too long, or no file name."""
-        return self.journals / (hashlib.sha256(subject.encode(errors="surrogatepass")).hexdigest()[:16] + _SUFFIX)
+        name = hashlib.sha256(subject.encode(errors="surrogatepass")).hexdigest()[:16]
+        return default_journal_path(self.journals / name)
 
     def obstacle(self, registry: Registry) -> str | None:
         """Why the plan does not allow any write now, in words; None if it does."""
@@ -78,10 +77,7 @@ class Writer:
         path = self.journal(subject)
         if is_there(path):
             yield path
-        number = 1
-        while is_there(aside := path.with_name(f"{path.name}.{number}")):
-            yield aside
-            number += 1
+        yield from takewhile(is_there, names_aside(path))
 
     def open_journals(self) -> Iterator[Subject]:
         for subject in dict.fromkeys(pair.subject for pair in self.pairs):
