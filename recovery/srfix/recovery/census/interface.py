@@ -173,7 +173,31 @@ class Census:
         return any(partition.stopped_early for partition in self.partitions)
 
     def _repr_html_(self) -> str:
-        return _census_html(self)
+        counts = ("records", "live keys", "pending keys", "first offset", "last offset")
+        rows = (
+            (
+                role.value,
+                part.partition,
+                count.schema_id,
+                count.records,
+                "not restored" if count.live_keys is None else count.live_keys,
+                count.pending_keys,
+                count.first_offset,
+                count.last_offset,
+            )
+            for role in Role
+            for part in self.partitions
+            for count in part.of(role).ids
+        )
+        note = " The topic was read only in part: there may be more." if self.is_partial else ""
+        read = f"{sum(part.records for part in self.partitions)} records, {self.isolation.value}.{note}"
+        return "".join(
+            (
+                heading(f"Census of {self.topic}"),
+                paragraph(read),
+                table(("half", "partition", "schema id", *counts), rows),
+            )
+        )
 
     def with_role(self, role: Role, change: Callable[[PartitionCensus], RoleCensus]) -> Census:
         """A copy in which the result of `change` replaces the counts of each partition's keys (or values)."""
@@ -230,51 +254,12 @@ class CensusEngine(Protocol):
         ...
 
 
-def _census_html(census: Census) -> str:
-    note = " The topic was read only in part: there may be more." if census.is_partial else ""
-    return "".join(
-        (
-            heading(f"Census of {census.topic}"),
-            paragraph(f"{sum(part.records for part in census.partitions)} records, {census.isolation.value}.{note}"),
-            table(
-                (
-                    "half",
-                    "partition",
-                    "schema id",
-                    "records",
-                    "live keys",
-                    "pending keys",
-                    "first offset",
-                    "last offset",
-                ),
-                (
-                    (
-                        role.value,
-                        part.partition,
-                        count.schema_id,
-                        count.records,
-                        "not restored" if count.live_keys is None else count.live_keys,
-                        count.pending_keys,
-                        count.first_offset,
-                        count.last_offset,
-                    )
-                    for role in Role
-                    for part in census.partitions
-                    for count in part.of(role).ids
-                ),
-            ),
-        )
-    )
-
-
-_NOTHING = RoleCensus(ids=(), guids=0, unframed=0, nulls=0, first_unframed_offset=None, live_unframed_keys=None)
-
-
 class NoCensus:
     """A `CensusEngine` that reads nothing, for runs without time. Its census never proves that something is healthy."""
 
     def count(self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None) -> Census:
         """Every partition, as if reading had stopped before its first record; an offset of 0 means that it is not known."""
+        nothing = role_census({}, is_restored=False)
         return Census(
             topic=request.topic,
             isolation=request.isolation,
@@ -286,8 +271,8 @@ class NoCensus:
                     committed_offset=(request.committed or {}).get(partition),
                     restore_limit=None,
                     records=0,
-                    keys=_NOTHING,
-                    values=_NOTHING,
+                    keys=nothing,
+                    values=nothing,
                     stopped_early=NOT_READ,
                 )
                 for partition in request.partitions

@@ -4,7 +4,7 @@ subject; and the sentences of SRF001 and of findings that use the same sentences
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.proofs import at_fault, carried, in_words, prove_absent, read_in_words, rows_in_words
@@ -138,8 +138,8 @@ def what_the_subject_lacks(role: RoleFacts, faults: tuple[IdAtFault, ...]) -> st
     if not role.state.versions:
         return f"The subject that the store's reader asks, {role.subject}, does not exist ({codes})."
     return (
-        f"The subject that the store's reader asks, {role.subject}, holds {_held(role.state)}, but not {_some(lacks)} "
-        f"({codes})."
+        f"The subject that the store's reader asks, {role.subject}, holds {_held(role.state)}, but not "
+        f"{listed(lacks, most=_MOST_IDS)} ({codes})."
     )
 
 
@@ -151,11 +151,7 @@ def _held(state: SubjectState) -> str:
     words = named_ids(ids)
     if not deleted:
         return words
-    return f"{words} ({'soft-deleted' if not live else f'{_some(deleted)} soft-deleted'})"
-
-
-def _some(ids: Sequence[SchemaId]) -> str:
-    return listed(ids, most=_MOST_IDS)
+    return f"{words} ({f'{listed(deleted, most=_MOST_IDS)} soft-deleted' if live else 'soft-deleted'})"
 
 
 def _unless_without_logging(facts: StoreFacts) -> str:

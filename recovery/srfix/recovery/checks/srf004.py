@@ -26,7 +26,7 @@ from srfix.recovery.checks.missing import nothing_to_do, why_nothing_fails
 from srfix.recovery.checks.proofs import carried, is_certain, make_certain, read_in_words, rows_in_words
 from srfix.recovery.findings import Finding, IdAtFault, Severity, is_conclusive
 from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest
-from srfix.recovery.ids_in_words import listed, named_ids
+from srfix.recovery.ids_in_words import named_ids
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.table import record_name
@@ -128,7 +128,7 @@ def _explanation(
     facts: StoreFacts, role: RoleFacts, subject: Subject, absent: tuple[SchemaId, ...], context: CheckContext
 ) -> str:
     store = facts.store
-    ids = f"schema id{'s' if len(absent) > 1 else ''} {listed(absent)}"
+    ids = named_ids(absent)
     they = "These ids are" if len(absent) > 1 else "This id is"
     seen = carried(facts, role, absent)
     if set(absent) <= set(role.state.schema_ids):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.interface import Check
 from srfix.recovery.findings import Finding, IdAtFault, Severity
-from srfix.recovery.ids_in_words import counted, listed
+from srfix.recovery.ids_in_words import counted, named_ids
 from srfix.serde.errors import SchemaError
 
 if TYPE_CHECKING:
@@ -164,7 +164,6 @@ def _explanation(
 
 
 def _next(facts: StoreFacts, internal: Mapping[SchemaId, str]) -> str:
-    ids = f"schema id{'s' if len(internal) > 1 else ''} {listed(sorted(internal))}"
     first = (
         "first let the global table's application write the producers' schema. Otherwise the next put "
         "registers the version again"
@@ -175,8 +174,8 @@ def _next(facts: StoreFacts, internal: Mapping[SchemaId, str]) -> str:
         )
     )
     return (
-        f"Keep {ids} as long as a store may hold rows with such an id, because these rows cannot be read without "
-        f"the schema. To remove it later, {first}. srfix plans no deletion here."
+        f"Keep {named_ids(sorted(internal))} as long as a store may hold rows with such an id, because these rows cannot "
+        f"be read without the schema. To remove it later, {first}. srfix plans no deletion here."
     )
 
 

@@ -21,10 +21,6 @@ CODE = "SRF014"
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    yield from lost_in_store(facts, context)
-
-
-def lost_in_store(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     """One finding per role whose rows on disk carry ids unknown to the registry, except a restore's (SRF011)."""
     if facts.source is None or facts.census is None or facts.rows is None:
         return
@@ -66,8 +62,9 @@ def _rebuild(facts: StoreFacts, context: CheckContext) -> str:
     topic = facts.source.topic if facts.source is not None else None
     if not is_certain(facts):
         return f"Until then wipe nothing. {make_certain(facts, context)}"
-    policy = _cleanup_policy(facts)
-    if policy != "compact":
+    values = None if facts.source_configs is None else facts.source_configs.values
+    policy = None if values is None else values.get("cleanup.policy")
+    if policy != "compact":  # with which alone the topic keeps the latest record of each key for good
         known = (
             "srfix does not know the topic's cleanup.policy"
             if policy is None
@@ -81,12 +78,6 @@ def _rebuild(facts: StoreFacts, context: CheckContext) -> str:
         f"Or rebuild the store from topic {topic}. A restore copies the topic's bytes, so wipe the state only after you "
         "have repaired the other findings of this store."
     )
-
-
-def _cleanup_policy(facts: StoreFacts) -> str | None:
-    """With `compact` alone, the source topic keeps the latest record of each key for good."""
-    values = None if facts.source_configs is None else facts.source_configs.values
-    return None if values is None else values.get("cleanup.policy")
 
 
 def lost_in_changelog(facts: ChangelogFacts, context: CheckContext) -> Iterator[Finding]:

@@ -41,7 +41,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         if put.own_id is None or why_none_registers(put.subject, put.state.mode, context) is not None:
             continue
         refusal, untold = _asked(role, put, put.own_id, context)
-        if refusal is None and untold is None and _is_mirrored(facts, role, context):
+        if refusal is None and untold is None and any(f.role is role.role for f in srf004.check(facts, context)):
             continue
         yield facts.finding(
             CODE,
@@ -61,10 +61,6 @@ def _asked(role: RoleFacts, put: NextPut, own_id: SchemaId, context: CheckContex
 
     role_facts = RoleFacts(role=role.role, subject=put.subject, state=put.state, memberships={})
     return foreseen_refusal(context.registry, role_facts, context.membership(put.subject, own_id))
-
-
-def _is_mirrored(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> bool:
-    return any(finding.role is role.role for finding in srf004.check(facts, context))
 
 
 def _explanation(
