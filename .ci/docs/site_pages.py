@@ -20,7 +20,7 @@ import yaml
 from parts.reference import about_command, escaped
 from srfix.cli.command_table import EXAMPLES, every_command
 from srfix.cli.documents import DOCUMENTS, schema_text
-from srfix.recovery.checks.interface import CatalogueEntry, Check
+from srfix.recovery.checks.interface import Check
 from srfix.recovery.checks.table import CHECKS
 from srfix.recovery.explain.catalogue import CATALOGUE
 
@@ -323,7 +323,7 @@ def _paragraphs(text: str) -> str:
     return escaped(text).replace("\n", "\n\n")
 
 
-def _finding_page(known: CatalogueEntry) -> str:
+def _finding_page(known: Check) -> str:
     commands = [
         f"`srfix {name}` {verb} it" for name, (verb, codes) in _codes_by_command().items() if known.code in codes
     ]

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from srfix.cli.command_line import cli
 from srfix.cli.commands.explain import explain
 from srfix.cli.exit_codes import ExitCode
-from srfix.recovery.checks.interface import CatalogueEntry
+from srfix.recovery.checks.interface import Check
 from srfix.recovery.explain.catalogue import CATALOGUE
 from srfix.serde.errors import UsageError
 
@@ -34,7 +34,7 @@ def run(*arguments: str, stdin: str | bytes = "") -> tuple[int, Result]:
 class TestACode:
     @pytest.mark.parametrize("known", CATALOGUE, ids=lambda known: known.code)
     @pytest.mark.parametrize("output", ["table", "json", "markdown"])
-    def test_every_code_is_explained_in_every_format(self, known: CatalogueEntry, output: str) -> None:
+    def test_every_code_is_explained_in_every_format(self, known: Check, output: str) -> None:
         code = known.code
         exit_code, result = run(code, "--output", output)
         assert exit_code == ExitCode.OK

@@ -9,7 +9,7 @@ import json
 import os
 import stat
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Final, cast
@@ -63,7 +63,7 @@ def refuse_what_is_no_file(path: str | Path) -> None:
         _refuse_special(_status(path))
 
 
-def write_whole(path: str | Path, content: bytes) -> None:
+def write_whole(path: str | Path, content: bytes | Iterable[bytes]) -> None:
     """Writes a complete file or nothing (temporary file beside it, sync, rename). It follows a link."""
     refuse_what_is_no_file(path)
     target = os.path.realpath(path)
@@ -71,7 +71,7 @@ def write_whole(path: str | Path, content: bytes) -> None:
     descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".srfix-")
     try:
         with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
+            stream.writelines([content] if isinstance(content, bytes) else content)
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, target)

@@ -7,7 +7,7 @@ from dataclasses import fields
 
 import pytest
 
-from srfix.recovery.checks.interface import CatalogueEntry
+from srfix.recovery.checks.interface import Check
 from srfix.recovery.checks.table import CHECKS
 from srfix.recovery.explain.catalogue import CATALOGUE, entry
 from srfix.recovery.findings import Severity
@@ -20,17 +20,17 @@ class TestCatalogue:
         assert [known.code for known in CATALOGUE] == CODES
 
     @pytest.mark.parametrize("known", CATALOGUE, ids=CODES)
-    def test_every_part_is_written_and_every_sentence_ends(self, known: CatalogueEntry) -> None:
+    def test_every_part_is_written_and_every_sentence_ends(self, known: Check) -> None:
         for part in ("meaning", "cause", "detection", "remedy"):
             assert getattr(known, part).endswith("."), part
         assert not known.title.endswith(".")
 
     @pytest.mark.parametrize("known", CATALOGUE, ids=CODES)
-    def test_every_severity_is_one_that_findings_have(self, known: CatalogueEntry) -> None:
+    def test_every_severity_is_one_that_findings_have(self, known: Check) -> None:
         assert Severity(known.severity).value == known.severity
 
     @pytest.mark.parametrize("known", CATALOGUE, ids=CODES)
-    def test_every_code_that_is_mentioned_exists(self, known: CatalogueEntry) -> None:
+    def test_every_code_that_is_mentioned_exists(self, known: Check) -> None:
         texts = " ".join(str(getattr(known, field.name)) for field in fields(known))
         assert set(re.findall(r"SRF\d+", texts)) <= set(CODES)
 

@@ -16,7 +16,7 @@ from srfix.cli.options.options import output_option
 from srfix.cli.output import interface as blocks
 from srfix.cli.output.speaking import say_aside, write_report
 from srfix.cli.version import version
-from srfix.recovery.checks.interface import CatalogueEntry
+from srfix.recovery.checks.interface import Check
 from srfix.recovery.explain.catalogue import CATALOGUE, Catalogue, ExplainedCode, entry, near_codes
 from srfix.serde.errors import UsageError
 from srfix.serde.files import is_there, open_file
@@ -109,11 +109,11 @@ def _decode(content: bytes) -> str:
     return content.decode("utf-16" if is_utf_16 else "utf-8", errors="replace")
 
 
-def _catalogue(codes: Iterable[CatalogueEntry]) -> dict[str, Json]:
+def _catalogue(codes: Iterable[Check]) -> dict[str, Json]:
     return Catalogue(srfix=version("srfix"), codes=[ExplainedCode.of(entry) for entry in codes]).to_json()
 
 
-def _code_report(entry: CatalogueEntry) -> blocks.Report:
+def _code_report(entry: Check) -> blocks.Report:
     parts = {
         "What it means": entry.meaning,
         "How it comes about": entry.cause,

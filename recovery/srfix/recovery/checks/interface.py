@@ -25,23 +25,6 @@ if TYPE_CHECKING:
     from srfix.serde.wire import SchemaId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogueEntry:
-    """One finding code, explained. In a text each line is a paragraph, or an item of a list if it begins with `- `."""
-
-    code: str
-    """`SRF` and three digits."""
-    title: str
-    severity: str
-    """How bad it usually is: a value of `srfix.recovery.findings.Severity`."""
-    meaning: str
-    cause: str
-    detection: str
-    remedy: str
-    checked_since: str = "0.1.0"
-    """The first version of srfix that looks for it; a check that is not in the first release names its own."""
-
-
 class Width(Enum):
     ONLY_LIVE = "only-live"
     WIDE = "wide"
@@ -163,9 +146,21 @@ def keep_the_state(_known: Circumstances) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check(CatalogueEntry):
-    """One finding code, with what srfix does about it."""
+class Check:
+    """One finding code, with what srfix does about it. In a text each line is a paragraph, or an item of a list if it
+    begins with `- `."""
 
+    code: str
+    """`SRF` and three digits."""
+    title: str
+    severity: str
+    """How bad it usually is: a value of `srfix.recovery.findings.Severity`."""
+    meaning: str
+    cause: str
+    detection: str
+    remedy: str
+    checked_since: str = "0.1.0"
+    """The first version of srfix that looks for it; a check that is not in the first release names its own."""
     find: Callable[[StoreFacts, CheckContext], Iterator[Finding]] = lambda _facts, _context: iter(())
     """From what was learned of a store to findings, at most one per role."""
     without_source: Callable[[Finding, str], Finding] | None = None

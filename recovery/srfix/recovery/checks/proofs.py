@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from srfix.recovery.findings import IdAtFault, PartitionAtFault, is_conclusive
@@ -59,16 +59,19 @@ def at_fault(census: Census, role: Role, ids: Iterable[SchemaId]) -> tuple[IdAtF
 def in_words(faults: Iterable[IdAtFault]) -> str:
     """`schema id 1 (3 live keys: 2 in partition 0, 1 in partition 2)`, joined; with what a partial census leaves open."""
     listed_faults = tuple(faults)
-    named = [f"schema id {fault.schema_id} ({keys_in_words(fault)})" for fault in listed_faults[:MOST_NAMED]]
-    if len(listed_faults) > MOST_NAMED:
-        named.append(f"{len(listed_faults) - MOST_NAMED:,} more schema ids")
-    words = "; ".join(named)
+    words = joined([f"schema id {fault.schema_id} ({keys_in_words(fault)})" for fault in listed_faults])
     if any(fault.is_partial for fault in listed_faults):
         words += (
             "; srfix did not read the topic to its end, so these are the keys of the records that it read. Later "
             "records may add keys, or replace some of these"
         )
     return words
+
+
+def joined(ids: Sequence[str], *, most: int = MOST_NAMED) -> str:
+    """Ids with what is said of each; those beyond a number are only counted."""
+    more = [f"{len(ids) - most:,} more schema ids"] if len(ids) > most else []
+    return "; ".join([*ids[:most], *more])
 
 
 def keys_in_words(fault: IdAtFault) -> str:
@@ -119,11 +122,7 @@ def carried(facts: StoreFacts, role: RoleFacts, ids: Collection[SchemaId]) -> tu
 
 def rows_in_words(rows: StoreRows, role: Role, ids: Collection[SchemaId]) -> str:
     """`schema id 1 (2 rows, in the store of partition 0); schema id 2 (1 row, …)`."""
-    named = sorted(ids)
-    ids_with_rows = [f"schema id {schema_id} ({_rows_of(rows, role, schema_id)})" for schema_id in named[:MOST_NAMED]]
-    if len(named) > MOST_NAMED:
-        ids_with_rows.append(f"{len(named) - MOST_NAMED:,} more schema ids")
-    return "; ".join(ids_with_rows)
+    return joined([f"schema id {schema_id} ({_rows_of(rows, role, schema_id)})" for schema_id in sorted(ids)])
 
 
 def _rows_of(rows: StoreRows, role: Role, schema_id: SchemaId) -> str:

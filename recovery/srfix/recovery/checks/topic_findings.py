@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
+from srfix.recovery.checks.proofs import joined
 from srfix.recovery.facts.topics import Lives, Strategy
 from srfix.recovery.findings import Finding, IdAtFault, Severity, Source
 from srfix.recovery.ids_in_words import counted, listed
@@ -118,10 +119,7 @@ class TopicRequest:
 
     def in_words(self, faults: Sequence[IdAtFault]) -> str:
         """`schema id 1 (3 live keys: 3 in partition 0)`, joined; of a group, up to which offsets."""
-        named = [f"schema id {fault.schema_id} ({self._places(fault)})" for fault in faults[:MOST_PLACES]]
-        if len(faults) > MOST_PLACES:
-            named.append(f"{len(faults) - MOST_PLACES:,} more schema ids")
-        return "; ".join(named)
+        return joined([f"schema id {fault.schema_id} ({self._places(fault)})" for fault in faults], most=MOST_PLACES)
 
     def _places(self, fault: IdAtFault) -> str:
         least = "at least " if fault.is_partial else ""

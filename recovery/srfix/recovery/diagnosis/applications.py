@@ -58,9 +58,6 @@ class LeftOver:
         subjects_left = [subject for subject in subjects if existing(subject)]
         return bool(subjects_left) and self.subjects.issuperset(subjects_left)
 
-    def without_told(self, skipped: Iterable[Skipped], existing: Callable[[Subject], bool]) -> Iterator[Skipped]:
-        return (omission for omission in skipped if not self.covers(omission.subjects, existing))
-
 
 def left_over(
     survey: Survey,

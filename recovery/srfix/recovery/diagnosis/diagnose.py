@@ -75,7 +75,7 @@ def diagnose(
     gathered.left_over = left.applications
     verdicts = weigh_all(suspects, survey, candidates.applications)  # this finds out which groups may not be asked
     gathered.skipped += [
-        *left.without_told(candidates.skipped, survey.has_subject),
+        *(skipped for skipped in candidates.skipped if not left.covers(skipped.subjects, survey.has_subject)),
         *undecided.refused_groups(candidates.applications.refused, application),
     ]
     for verdict in verdicts:

@@ -4,7 +4,8 @@ entry.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeVar
 
 from msgspec import UNSET, UnsetType, field
@@ -255,26 +256,25 @@ def _by_id(faults: Iterable[IdAtFault]) -> list[IdAtFault]:
 
 def _hypotheses(considered: Iterable[Considered]) -> list[Hypothesis]:
     """The hypotheses. If many differ only in the topic, they share one entry; sorted by the first of each."""
-    alike: dict[tuple[object, ...], list[Considered]] = {}
-    for candidate in considered:
+
+    def likeness(candidate: Considered) -> tuple[object, ...]:
         seen = tuple(_but_for_topic(piece, candidate.topic) for piece in candidate.evidence)
-        alike.setdefault((candidate.application, candidate.store, candidate.is_gone, seen), []).append(candidate)
+        return candidate.application, candidate.store, candidate.is_gone, seen
+
     return [
         Hypothesis.of(candidate, evidence=_evidence(candidate.evidence, candidate.topic), topics=topics)
-        for same in alike.values()
-        for candidate, topics in _folded_topics(same)
+        for candidate, topics in _folded_topics(considered, likeness)
     ]
 
 
 def _evidence(pieces: Iterable[Evidence], topic: Topic | None) -> list[PieceOfEvidence]:
     """The evidence in order; pieces that say the same of many topics share one entry, but for the topic in question."""
-    alike: dict[tuple[object, ...], list[Evidence]] = {}
-    for piece in sorted(pieces, key=evidence_order):
-        own = piece.topic is None or piece.topic == topic
-        alike.setdefault((own, *_but_for_topic(piece, piece.topic)), []).append(piece)
-    return [
-        PieceOfEvidence.of(piece, topics=topics) for same in alike.values() for piece, topics in _folded_topics(same)
-    ]
+
+    def likeness(piece: Evidence) -> tuple[object, ...]:
+        return piece.topic in (None, topic), *_but_for_topic(piece, piece.topic)
+
+    folded = _folded_topics(sorted(pieces, key=evidence_order), likeness)
+    return [PieceOfEvidence.of(piece, topics=topics) for piece, topics in folded]
 
 
 def _but_for_topic(piece: Evidence, topic: Topic | None) -> tuple[object, ...]:
@@ -285,11 +285,17 @@ def _but_for_topic(piece: Evidence, topic: Topic | None) -> tuple[object, ...]:
 _Alike = TypeVar("_Alike", Considered, Evidence)
 
 
-def _folded_topics(same: list[_Alike]) -> Iterator[tuple[_Alike, list[Topic | None] | UnsetType]]:
-    if len(same) <= _FEW:
-        yield from ((candidate, UNSET) for candidate in same)
-    else:
-        yield same[0], [candidate.topic for candidate in same]
+def _folded_topics(
+    every: Iterable[_Alike], likeness: Callable[[_Alike], tuple[object, ...]]
+) -> Iterator[tuple[_Alike, list[Topic | None] | UnsetType]]:
+    alike: defaultdict[tuple[object, ...], list[_Alike]] = defaultdict(list)
+    for candidate in every:
+        alike[likeness(candidate)].append(candidate)
+    for same in alike.values():
+        if len(same) <= _FEW:
+            yield from ((candidate, UNSET) for candidate in same)
+        else:
+            yield same[0], [candidate.topic for candidate in same]
 
 
 def _folded(places: Iterable[PartitionAtFault]) -> list[FaultyPartitions]:

@@ -69,7 +69,7 @@ def with_mirrors(findings: Iterable[Finding], survey: Survey) -> list[Finding]:
         text = "" if latest is None else latest.schema.text
         key = (finding.code, finding.application, finding.store, finding.role.value, name, text)
         places.setdefault(key, []).append(finding)
-    return [_as_one(sorted(copies, key=_default_context_first)) for copies in places.values()]
+    return [_as_one(copies) for copies in places.values()]
 
 
 def without_unused_contexts(findings: Iterable[Finding], survey: Survey) -> tuple[list[Finding], list[Skipped]]:
@@ -104,6 +104,7 @@ def _context_that_knows(finding: Finding, survey: Survey) -> str | None:
 
 
 def _as_one(copies: list[Finding]) -> Finding:
+    copies.sort(key=lambda copy: (split_context(copy.subject)[0] != DEFAULT_CONTEXT, finding_order(copy)))
     first, other_subjects = copies[0], tuple(copy.subject for copy in copies[1:])
     if not other_subjects:
         return first
@@ -119,10 +120,6 @@ def _as_one(copies: list[Finding]) -> Finding:
             "with that context's URL (--registry URL/contexts/CONTEXT)."
         ),
     )
-
-
-def _default_context_first(finding: Finding) -> tuple[bool, tuple[int, str, str, str, str, str]]:
-    return split_context(finding.subject)[0] != DEFAULT_CONTEXT, finding_order(finding)
 
 
 def with_notes(findings: Iterable[Finding]) -> list[Finding]:

@@ -55,10 +55,6 @@ class Counter:
     max_records: int | None
     decode_values: bool
 
-    @property
-    def _limits(self) -> tuple[object, ...]:
-        return self.engine, self.deadline_s, self.max_records, self.decode_values
-
     def rows(self, place: Place) -> RowIds:
         def count() -> RowIds:
             give_up_at = None if self.deadline_s is None else time.monotonic() + self.deadline_s
@@ -77,7 +73,8 @@ class Counter:
             deadline_s=self.deadline_s,
             max_records=self.max_records,
         )
-        question = "census", topic, committed, isolation, self._limits
+        limits = self.engine, self.deadline_s, self.max_records, self.decode_values
+        question = "census", topic, committed, isolation, limits
         return self.survey.once(question, lambda: self.engine.count(request, on_progress=self.on_progress))
 
     def _committed(self, topic: Topic, group: str | None) -> _Committed:

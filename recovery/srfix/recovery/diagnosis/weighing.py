@@ -306,7 +306,12 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
     add(names_and_offsets.by_name_of_gone(split, survey, gone))
     passed_over = [topic for topic, of_topic in by_topic.items() if not _says(of_topic, schema_similarity.KIND)]
     add(schema_similarity.against(split, passed_over, survey))
-    out = [topic for topic, of_topic in by_topic.items() if _is_nothing_but_out(of_topic)]
+    # All evidence is against these, and some conclusively, as for nearly every topic of a cluster.
+    out = [
+        topic
+        for topic, of_topic in by_topic.items()
+        if all(piece.against for piece in of_topic) and any(piece.is_conclusive for piece in of_topic)
+    ]
     for topic in out:
         del by_topic[topic]
     outdone = _outdone(by_topic, read, is_of_ksqldb=ksqldb_query(split.application) is not None)
@@ -377,11 +382,6 @@ def _outdone(
 
 def _has_all(pieces: Iterable[Evidence]) -> bool:
     return any(map(rules.ALL_FIELDS.says, pieces))
-
-
-def _is_nothing_but_out(pieces: Collection[Evidence]) -> bool:
-    """True if all evidence is against a topic, and some conclusively, as for nearly every topic of a cluster."""
-    return all(piece.against for piece in pieces) and any(piece.is_conclusive for piece in pieces)
 
 
 def _fits(pieces: Iterable[Evidence]) -> bool:

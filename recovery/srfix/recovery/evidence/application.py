@@ -17,6 +17,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import takewhile
+from operator import eq
 from typing import Final
 
 from srfix.recovery.advice.hints import from_commit_metadata
@@ -151,7 +153,10 @@ class Applications:
                 continue
             if _NUMBERED.fullmatch(parsed.name):
                 return topic
-            if parsed.kind is not InternalTopicKind.CHANGELOG and _in_common(topic, changelog) == name:
+            # The first parts of both names, up to the first difference; hyphens separate the parts.
+            pairs = takewhile(lambda pair: eq(*pair), zip(topic.split("-"), changelog.split("-"), strict=False))
+            in_common = "-".join(part for part, _same in pairs)
+            if parsed.kind is not InternalTopicKind.CHANGELOG and in_common == name:
                 return topic
         return None
 
@@ -161,13 +166,3 @@ class Applications:
         except ClusterError as error:  # a group that srfix may not ask must not hide others
             self.refused[name] = error
             return False
-
-
-def _in_common(first: str, second: str) -> str:
-    """The first parts of both names, up to the first difference; hyphens separate the parts."""
-    common: list[str] = []
-    for one, other in zip(first.split("-"), second.split("-"), strict=False):
-        if one != other:
-            break
-        common.append(one)
-    return "-".join(common)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from srfix.recovery.checks.interface import CatalogueEntry
+from srfix.recovery.checks.interface import Check
 from srfix.recovery.checks.table import BY_CODE, CHECKS
 from srfix.recovery.documents import Code, Part, VersionedDocument
 from srfix.recovery.severity import Severity
 
-CATALOGUE: Final[tuple[CatalogueEntry, ...]] = CHECKS
+CATALOGUE: Final[tuple[Check, ...]] = CHECKS
 
 _CODE = re.compile(r"(?i)srf(\d{3})")
 _NEARLY_A_CODE = re.compile(r"(?i)\s*srf[-_ ]?(\d{1,6})\s*")
@@ -38,7 +38,7 @@ class Catalogue(VersionedDocument, tag="srfix.catalogue/1"):
     codes: list[ExplainedCode]
 
 
-def entry(code: str) -> CatalogueEntry | None:
+def entry(code: str) -> Check | None:
     """The entry of a code, in whatever letter case it was typed; None if there is no such code."""
     match = _CODE.fullmatch(code.strip())
     return None if match is None else BY_CODE.get(f"SRF{match[1]}")

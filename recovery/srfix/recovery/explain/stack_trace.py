@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Final
 
 from msgspec import UNSET, UnsetType, field
@@ -205,19 +206,14 @@ def _locate(text: str) -> tuple[str, Anchor | None]:
     nearest_anchor = find_anchor(text)
     if nearest_anchor is not None:
         # Keeps only the entry with the anchor: another entry is about another error.
-        text = next(piece for at, piece in _places(text) if at <= nearest_anchor.start < at + len(piece))
+        pieces = entries(text)
+        ends = accumulate(map(len, pieces))
+        text = next(piece for piece, end in zip(pieces, ends, strict=True) if nearest_anchor.start < end)
         nearest_anchor = find_anchor(text)
     if anchor is not None and nearest_anchor is not None and nearest_anchor.kind is anchor.kind:
         # The window may hold fewer of the ids than the whole text.
         nearest_anchor = replace(nearest_anchor, other_ids=anchor.other_ids)
     return text, nearest_anchor
-
-
-def _places(text: str) -> Iterator[tuple[int, str]]:
-    at = 0
-    for entry in entries(text):
-        yield at, entry
-        at += len(entry)
 
 
 def _beside(text: str, read: Symptom) -> Iterator[str]:
@@ -265,7 +261,8 @@ def _symptom(text: str, anchor: Anchor, *, code: int | None, topic: Topic | None
         return Symptom.INCOMPATIBLE_WRITE
     if code == 401 or (code == 403 and not is_write):
         return Symptom.UNAUTHORIZED
-    if code is None and _is_cut_off(text, anchor):
+    failure = near(_NO_CONNECTION, text, anchor, before=False)
+    if code is None and failure is not None and anchor.kind is not AnchorKind.DECODING:
         return Symptom.UNREACHABLE
     if code in _NOT_OF_SCHEMAS:
         return Symptom.REGISTRY_FAILED
@@ -292,11 +289,6 @@ def _of_id(text: str, topic: Topic | None) -> Symptom:
     """An id without an answer; in a named context, which answers a holder only, this may be the incident."""
     in_context = _NAMED_CONTEXT.search(text) is not None
     return Symptom.PHANTOM_LOOKUP if in_context and topic is not None and recognise(topic) else Symptom.UNKNOWN_ID
-
-
-def _is_cut_off(text: str, anchor: Anchor) -> bool:
-    failure = near(_NO_CONNECTION, text, anchor, before=False)
-    return failure is not None and anchor.kind is not AnchorKind.DECODING
 
 
 def _owner(text: str, anchor: Anchor, topic: Topic | None) -> tuple[str | None, str | None]:

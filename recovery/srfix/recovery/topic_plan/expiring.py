@@ -8,8 +8,6 @@ from __future__ import annotations
 import hashlib
 import heapq
 import json
-import os
-import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -41,7 +39,7 @@ from srfix.recovery.topic_plan.logs import (
 )
 from srfix.recovery.topic_plan.plan_file import OUR_HEADER, ExpireKeys, KeptRecords, TopicPlan
 from srfix.serde.errors import UsageError
-from srfix.serde.files import open_file, parse_json
+from srfix.serde.files import open_file, parse_json, write_whole
 from srfix.serde.printable import is_printable
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.schemas.models import Json
@@ -58,25 +56,21 @@ def kept_records_path(plan_path: Path) -> Path:
 def keep_records(records: Iterable[RawRecord], path: Path) -> KeptRecords:
     """Writes the file whole or not at all, and syncs it."""
     digest, count = hashlib.sha256(), 0
+
+    def lines() -> Iterator[bytes]:
+        nonlocal count
+        for record in records:
+            count += 1
+            line = _line(record)
+            digest.update(line)
+            yield line
+
     try:
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".srfix-")
+        write_whole(path, lines())
     except OSError as error:
-        raise _cannot_write(path, error) from error
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            for record in records:
-                line = _line(record)
-                digest.update(line)
-                stream.write(line)
-                count += 1
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, path)
-    except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise _cannot_write(path, error) from error
-        raise
+        raise PlanError(
+            f"The records of the plan cannot be kept in {path} ({error.strerror}). Make room, or give another file with -o."
+        ) from error
     return KeptRecords(file=path.name, records=count, sha256=digest.hexdigest())
 
 
@@ -124,12 +118,6 @@ def _record(document: dict[str, Json]) -> RawRecord:
     if record.key is None or record.value is None:
         raise ValueError("another form")
     return record
-
-
-def _cannot_write(path: Path, error: OSError) -> PlanError:
-    return PlanError(
-        f"The records of the plan cannot be kept in {path} ({error.strerror}). Make room, or give another file with -o."
-    )
 
 
 WHY_STOPPED_FOR_EXPIRY: Final = (

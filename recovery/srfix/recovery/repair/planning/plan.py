@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib.metadata import version
+from itertools import chain
 from typing import Final
 
 from srfix.recovery.actions.actions import (
@@ -75,9 +76,8 @@ def make_plan(
     if plan.left_out and not needed and not going:
         raise PlanError("No plan was made: " + " ".join(plan.left_out))
     applications = concerned(examination.applications, stores_of(needed))
-    actions = plan.actions
-    for deletion in going:
-        actions += tuple(_numbered(deletion.actions, start=len(actions) + 1))
+    removals = chain.from_iterable(deletion.actions for deletion in going)
+    actions = (*plan.actions, *_numbered(removals, start=len(plan.actions) + 1))
     cost = cost_within(actions, survey, version_limit, less="--only-live, --application or --store")
     return replace(
         plan,
@@ -124,7 +124,7 @@ def plan_of(
         created_at=clock(),
         srfix=version("srfix"),
         findings=tuple(_planned_finding(repair, planned[repair.want.role.subject]) for repair in needed),
-        actions=_actions_of(needed),
+        actions=tuple(_numbered(chain.from_iterable(map(_actions, needed)), start=1)),
         expects={repair.want.role.subject: repair.want.role.state for repair in needed},
         price=tuple(price(needed, width=width)),
         left_out=tuple(f"{capitalized(omission.reason)}." for omission in omissions),
@@ -169,13 +169,6 @@ def stores_of(needed: Iterable[SubjectRepair]) -> frozenset[tuple[str, str]]:
         for store_facts in facts
         if isinstance(store_facts, StoreFacts)
     )
-
-
-def _actions_of(needed: Iterable[SubjectRepair]) -> tuple[Action, ...]:
-    actions: list[Action] = []
-    for repair in needed:
-        actions.extend(_numbered(_actions(repair), start=len(actions) + 1))
-    return tuple(actions)
 
 
 def _planned_ids(needed: Iterable[SubjectRepair]) -> dict[Subject, tuple[SchemaId, ...]]:
@@ -235,12 +228,12 @@ def _soft_delete(registered: Register) -> SoftDelete:
 
 
 def _numbered(actions: Iterable[Action], *, start: int) -> Iterator[Action]:
-    registered: dict[SchemaId, int] = {}
+    registered: dict[tuple[Subject, SchemaId], int] = {}
     for step, action in enumerate(actions, start=start):
         if isinstance(action, Register) and action.any_id:
-            registered[action.schema_id] = step
+            registered[action.subject, action.schema_id] = step
         if isinstance(action, SoftDelete):
-            action = replace(action, registered_by=registered.get(action.schema_id))
+            action = replace(action, registered_by=registered.get((action.subject, action.schema_id)))
         yield replace(action, step=step)
 
 
