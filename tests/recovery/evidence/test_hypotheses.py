@@ -23,7 +23,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.recovery.cluster.answers import GroupState
+from srfix.recovery.cluster.answers import GroupListing, GroupState
 from srfix.recovery.diagnosis.candidates import find_candidates
 from srfix.recovery.diagnosis.weighing import weigh_all
 from srfix.recovery.evidence import rules
@@ -445,7 +445,8 @@ class TestTheApplication:
     def test_one_that_nobody_listed_is_known_by_its_offsets(self, world: World) -> None:
         survey = world.survey()
         world.commit("shop", users=0)
-        assert [piece.kind for piece in Applications(survey, (), ()).evidence("shop")] == ["streams-group"]
+        applications = Applications(survey, GroupListing(groups=(), problem=None), ())
+        assert [piece.kind for piece in applications.evidence("shop")] == ["streams-group"]
 
 
 pieces = st.lists(
@@ -506,7 +507,7 @@ class TestPoints:
 def test_the_table_of_rules_is_the_one_in_the_design() -> None:
     design = Path(__file__).parents[3] / "DESIGN.md"
     rows = (
-        f"| {rule.about.value} | `{rule.kind}` | {rule.when} | {'against' if rule.against else 'for'} | {rule.weight.value} |"
+        f"| {rule.about} | `{rule.kind}` | {rule.when} | {'against' if rule.against else 'for'} | {rule.weight.value} |"
         for rule in RULES
     )
     table = "\n".join(("| speaks of | kind | what is seen | for or against | weight |", "|---|---|---|---|---|", *rows))

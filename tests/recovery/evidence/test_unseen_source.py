@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from srfix.recovery.cluster.answers import GroupListing
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.commands import CommandLine
 from srfix.recovery.diagnosis.undecided import unseen_source
@@ -29,7 +30,7 @@ def judged(world: World, **sources: str) -> Skipped | None:
     survey = world.survey(**sources)
     splits = (SuspectStore(application="shop", name="users-store"),)
     suspect = Suspect(changelog=Topic("shop-users-store-changelog"), splits=splits)
-    verdict = weigh(suspect, survey, Applications(survey, ["shop"], ["shop"]))
+    verdict = weigh(suspect, survey, Applications(survey, GroupListing(groups=("shop",), problem=None), ["shop"]))
     return unseen_source(verdict, survey, CommandLine())
 
 

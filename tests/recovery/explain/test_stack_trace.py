@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.recovery.explain.catalogue import entry
-from srfix.recovery.explain.log_text import MAX_CHARACTERS
 from srfix.recovery.explain.stack_trace import StackTraceReading, read
 from srfix.recovery.explain.trace_patterns import Symptom
 from srfix.recovery.internal_topics import InternalTopicKind
+from srfix.serde.bounds import LOG_CHARACTERS
 from srfix.serde.subjects.names import Role
 from tests.telling import slow_but
 
@@ -323,7 +323,7 @@ class TestSecrets:
 
 class TestLongTexts:
     def test_of_a_log_that_is_too_long_the_end_is_read(self) -> None:
-        reading = read("x" * 79 + "\n" + "INFO something else\n" * (MAX_CHARACTERS // 20) + STREAMS_2_6_3)
+        reading = read("x" * 79 + "\n" + "INFO something else\n" * (LOG_CHARACTERS // 20) + STREAMS_2_6_3)
         assert reading.is_cut
         assert (reading.symptom, reading.schema_id) == (Symptom.PHANTOM_LOOKUP, 1)
 

@@ -9,7 +9,7 @@ import pytest
 from srfix.recovery.topic_plan.expiring import kept_records_path
 from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS
 from srfix.recovery.topic_plan.plan_file import TopicPlan
-from srfix.recovery.topic_plan.verifying import Applied, TopicOutcome, verify_topic_plan
+from srfix.recovery.topic_plan.verifying import TopicOutcome, verify_topic_plan
 from tests.recovery.topic_plan import test_expiry
 from tests.recovery.topic_plan.test_seed import APP, CHANGELOG, SOURCE, applied, planned, rolled_back, world
 from tests.recovery.topic_plan.world import DAY_MS, NOW_MS, World
@@ -20,13 +20,8 @@ Seen = list[tuple[TopicOutcome, int, int]]
 
 
 def seen(plan: TopicPlan, on: World, journal: Path | None = None, kept: Path | None = None) -> Seen:
-    said = None
-    if journal is not None:
-        state = TOPIC_JOURNALS.read(journal)
-        partitions = {step.step: step.partition for step in plan.actions}
-        ends = {partitions[step] or 0: end for step, end in state.after.items() if partitions[step] is not None}
-        said = Applied(ends=ends, rolled_back=state.rolled_back)
-    checks = verify_topic_plan(plan, on, applied=said, kept_path=kept)
+    state = None if journal is None else TOPIC_JOURNALS.read(journal)
+    checks = verify_topic_plan(plan, on, state=state, kept_path=kept)
     return [(each.outcome, each.stands, each.since) for each in checks]
 
 

@@ -29,7 +29,7 @@ from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, P
 from srfix.recovery.topic_plan.expiring import kept_records_path
 from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS, TopicState
 from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS, TopicPlan
-from srfix.recovery.topic_plan.verifying import Applied, TopicCheck, TopicOutcome, verify_topic_plan
+from srfix.recovery.topic_plan.verifying import TopicCheck, TopicOutcome, verify_topic_plan
 from srfix.serde.errors import UsageError
 from srfix.serde.schemas.models import Json
 
@@ -236,7 +236,7 @@ def verify_topic(
     require_digest(plan.digest, expect_digest, where=path)
     connection = cluster_of_plan(connection, plan.bootstrap_servers)
     with open_cluster(connection, quiet=quiet) as (cluster, _engine):
-        checks = list(verify_topic_plan(plan, cluster, applied=_applied(plan, state), kept_path=records_path))
+        checks = list(verify_topic_plan(plan, cluster, state=state, kept_path=records_path))
     holds = bool(checks) and all(check.outcome is TopicOutcome.HOLDS for check in checks)
     code = ExitCode.OK if holds else ExitCode.REFUSED
     if any(check.outcome is TopicOutcome.FAILS for check in checks):
@@ -265,14 +265,6 @@ def _load(path: Path) -> tuple[TopicPlan, TopicState | None, Path | None]:
     beside = TOPIC_JOURNALS.read(journal) if TOPIC_PLANS.is_at(path) and TOPIC_JOURNALS.is_at(journal) else None
     state_of_this = beside if beside is not None and beside.plan.digest == plan.digest else None
     return plan, state_of_this, kept_records_path(path)
-
-
-def _applied(plan: TopicPlan, state: TopicState | None) -> Applied | None:
-    if state is None:
-        return None
-    partitions = {step.step: step.partition for step in plan.actions}
-    ends = {partition: end for step, end in state.after.items() if (partition := partitions.get(step)) is not None}
-    return Applied(ends=ends, rolled_back=state.rolled_back)
 
 
 def _blocks(plan: TopicPlan, checks: Sequence[TopicCheck]) -> Iterator[blocks.Block]:

@@ -185,15 +185,16 @@ class PartitionCounter:
         return self._records, self._role(self._keys, live, pending), self._role(self._values, live, pending)
 
     def _role(self, carried: _Carriers, live: list[int], pending: list[int]) -> RoleCensus:
-        live_ids, pending_ids = carried.by_offset.ids_at(live), carried.by_offset.ids_at(pending)
+        live_keys, live_offsets = carried.by_offset.ids_at(live)
+        pending_keys, _last = carried.by_offset.ids_at(pending)
         tallies = {
             peeked: Tally(
                 records=records,
-                live_keys=live_ids.keys[peeked],
-                pending_keys=pending_ids.keys[peeked],
+                live_keys=live_keys[peeked],
+                pending_keys=pending_keys[peeked],
                 first_offset=carried.first.get(peeked, -1),
                 last_offset=carried.last.get(peeked, -1),
-                live_offset=live_ids.last.get(peeked),
+                live_offset=live_offsets.get(peeked),
             )
             for peeked, records in carried.records.items()
         }
@@ -250,13 +251,6 @@ class _Carriers:
         self.by_offset.add_alike(only, offsets)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Carried:
-    keys: Counter[PeekedId]
-    """The number of records of each id or mark."""
-    last: dict[PeekedId, int]
-
-
 @dataclass(slots=True, kw_only=True)
 class _Stretch:
     """A stretch from one offset to another, both inclusive."""
@@ -293,9 +287,9 @@ class _IdsByOffset:
         else:
             self._stretches.append(_Stretch(first=offsets[0], last=offsets[-1], only=only))
 
-    def ids_at(self, offsets: list[int]) -> _Carried:
-        """The ids or marks of the records at these ascending offsets."""
-        carried = _Carried(keys=Counter(), last={})
+    def ids_at(self, offsets: list[int]) -> tuple[Counter[PeekedId], dict[PeekedId, int]]:
+        """The ids or marks of the records at these ascending offsets: how many of each, and the last offset of each."""
+        counts, last = Counter[PeekedId](), dict[PeekedId, int]()
         start = 0
         for stretch in self._stretches:
             start = bisect_left(offsets, stretch.first, start)
@@ -304,15 +298,15 @@ class _IdsByOffset:
                 continue
             here = offsets[start:stop]
             if stretch.only is not None:
-                carried.keys[stretch.only] += len(here)
-                carried.last[stretch.only] = here[-1]
+                counts[stretch.only] += len(here)
+                last[stretch.only] = here[-1]
             elif stretch.offsets_and_ids is not None:
                 at = dict(zip(*stretch.offsets_and_ids, strict=True))
                 ids = [SchemaId(at[offset]) for offset in here]
-                carried.keys.update(ids)
-                carried.last.update(zip(ids, here, strict=True))
+                counts.update(ids)
+                last.update(zip(ids, here, strict=True))
             start = stop
-        return carried
+        return counts, last
 
 
 class _LatestOfKey:

@@ -28,8 +28,6 @@ from srfix.recovery.findings import Finding, IdAtFault, Severity, is_conclusive
 from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest
 from srfix.recovery.ids_in_words import named_ids
 from srfix.recovery.internal_topics import ksqldb_query
-from srfix.serde.errors import SchemaError
-from srfix.serde.formats.table import record_name
 from srfix.serde.printable import capitalized
 from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, join_context
 
@@ -101,12 +99,11 @@ def _in_kept_rows(facts: StoreFacts, role: RoleFacts) -> tuple[SchemaId, ...]:
 
 def _is_named_by_record(role: RoleFacts, membership: Membership, context: CheckContext) -> bool:
     """True if the serde that wrote it names its subjects by the record (RecordNameStrategy), and asks none of the topic's."""
+    from srfix.recovery.evidence.comparing import name_of_record
+
     if membership.schema is None or membership.schema_id in role.state.schema_ids:
         return False
-    try:
-        name = record_name(membership.schema)
-    except SchemaError:  # it refers to others
-        return False
+    name = name_of_record(membership.schema)
     if name is None:
         return False
     named = context.membership(

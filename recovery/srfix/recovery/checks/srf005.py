@@ -53,6 +53,8 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     faults = at_fault(facts.census, Role.KEY, asymmetry.missed_ids)
     written = "; ".join(f"{i} is {_in_short(role.memberships[i].schema)}" for i in asymmetry.missed_ids[:MOST_NAMED])
     source_subject = store.source_subject(topic, Role.KEY)
+    others = f"Other keys carry schema id {asymmetry.reader_id}, the reader's own id. "
+    others = "" if asymmetry.missed_ids == asymmetry.topic_ids else others
     such_a_key = "a key with an id other than the reader's" if len(asymmetry.topic_ids) > 1 else "such a key"
     yield facts.finding(
         CODE,
@@ -60,7 +62,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         severity=Severity.SILENT,
         schema_ids=faults,
         explanation=(
-            f"The keys of topic {topic} carry {in_words(faults)}; {written}. {_others(asymmetry)}The reader of store "
+            f"The keys of topic {topic} carry {in_words(faults)}; {written}. {others}The reader of store "
             f"{store.name} of application {store.application} {_what_it_writes(asymmetry, role, context.registry)} A "
             "store compares keys byte for byte, and the schema id is part of the bytes. So after a restore a "
             f"look-up of {such_a_key} finds nothing, without any error: a join gives null, and the next update "
@@ -86,12 +88,6 @@ def _on_disk(facts: StoreFacts, asymmetry: KeyAsymmetry) -> str:
         who = "Other rows" if missed else "Rows on disk"
         sentences += f" {who} carry {rows_in_words(facts.rows, Role.KEY, own)}, the reader's own id."
     return sentences
-
-
-def _others(asymmetry: KeyAsymmetry) -> str:
-    if asymmetry.missed_ids == asymmetry.topic_ids:
-        return ""
-    return f"Other keys carry schema id {asymmetry.reader_id}, the reader's own id. "
 
 
 def _what_it_writes(asymmetry: KeyAsymmetry, role: RoleFacts, registry: ReadableRegistry) -> str:

@@ -51,7 +51,8 @@ def find_of_topic(request: TopicRequest) -> Iterator[TopicFinding]:
 
     by_subject: dict[Subject, list[AskedId]] = {}
     for asked_id in request.answer.ids:
-        if _is_at_fault(asked_id):
+        is_needless = asked_id.trouble is None and not asked_id.membership.is_missing
+        if asked_id.trouble is not Trouble.UNKNOWN_ID and not is_needless:
             by_subject.setdefault(asked_id.subject or request.subject, []).append(asked_id)
     if not by_subject:
         return
@@ -213,23 +214,11 @@ def _next(
     return f"{configure}. Or {register}." if configure else f"{capitalized(register)}."
 
 
-def _is_at_fault(asked_id: AskedId) -> bool:
-    """True if the id gives a finding: the reader fails on it, or does not need a version that is missing."""
-    if asked_id.trouble is Trouble.UNKNOWN_ID:
-        return False
-    return asked_id.trouble is not None or asked_id.membership.is_missing
-
-
 def _record(asked_id: AskedId) -> str | None:
-    schema = asked_id.membership.schema
-    if schema is None or schema.references:
-        return None
-    from srfix.serde.formats.table import record_name
+    from srfix.recovery.evidence.comparing import name_of_record
 
-    try:
-        return record_name(schema)
-    except SchemaError:
-        return None
+    schema = asked_id.membership.schema
+    return None if schema is None or schema.references else name_of_record(schema)
 
 
 def unreadable(

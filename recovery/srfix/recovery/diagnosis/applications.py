@@ -46,28 +46,18 @@ from srfix.serde.wire import SchemaId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOver:
-    findings: tuple[Finding, ...] = ()
-    applications: tuple[ApplicationFacts, ...] = ()
-
-    @property
-    def subjects(self) -> frozenset[Subject]:
-        return frozenset(finding.subject for finding in self.findings)
+    findings: tuple[Finding, ...]
+    applications: tuple[ApplicationFacts, ...]
 
     def covers(self, subjects: Iterable[Subject], existing: Callable[[Subject], bool]) -> bool:
         """True if all of these subjects that the registry has are in findings."""
         subjects_left = [subject for subject in subjects if existing(subject)]
-        return bool(subjects_left) and self.subjects.issuperset(subjects_left)
+        return bool(subjects_left) and {finding.subject for finding in self.findings}.issuperset(subjects_left)
 
 
-def left_over(
-    survey: Survey,
-    applications: Applications,
-    context: CheckContext,
-    *,
-    is_listed_whole: bool,
-    application: str | None = None,
-) -> LeftOver:
+def left_over(survey: Survey, applications: Applications, context: CheckContext, application: str | None) -> LeftOver:
     """The applications of topicless subjects; without a full listing, gone only by a person's word. Reads only."""
+    is_listed_whole = applications.is_listed_whole
     every = tuple(topicless_subjects(survey))
     names = {prefix for subject in every for prefix in application_prefixes(subject.topic)}
     if every:

@@ -44,8 +44,6 @@ class Candidates:
     suspects: tuple[Suspect, ...]
     """The changelogs, by name and context."""
     applications: Applications
-    listed: frozenset[str]
-    is_listed_whole: bool
     skipped: tuple[Skipped, ...]
 
 
@@ -56,12 +54,10 @@ def find_candidates(
     command_line = command_line or CommandLine()
     skipped: list[Skipped] = []
     listing = survey.cluster.groups()
-    listed = frozenset(listing.groups)
-    named_by_person = () if application is None else (application,)
-    applications = Applications(survey, listed, named_by_person, is_listed_in_part=listing.problem is not None)
+    applications = Applications(survey, listing, () if application is None else (application,))
     orphaned = _changelogs_without_topic(survey, application, skipped)
     if application is None or store is None:
-        _ask(survey, listed, (topic for _context, topic in orphaned), named=application)
+        _ask(survey, applications.listed, (topic for _context, topic in orphaned), named=application)
     splits = {(topic, context): _splits(topic, context, application, store) for context, topic in orphaned}
     by_changelog = {key: dict.fromkeys(of_name) for key, of_name in splits.items() if of_name}
     # A store that left a subject in one context is not looked for in another context, where nothing points to it.
@@ -105,8 +101,6 @@ def find_candidates(
     return Candidates(
         suspects=tuple(left[key] for key in sorted(left) if left[key] not in hidden),
         applications=applications,
-        listed=listed,
-        is_listed_whole=listing.problem is None,
         skipped=tuple(skipped),
     )
 

@@ -63,9 +63,7 @@ def diagnose(
     gathered = _Gathered(
         survey=survey, counter=counter, context=context, application=application, among=candidates.applications
     )
-    left = left_over(
-        survey, candidates.applications, context, is_listed_whole=candidates.is_listed_whole, application=application
-    )
+    left = left_over(survey, candidates.applications, context, application)
     suspects = [
         suspect
         for suspect in candidates.suspects
@@ -96,7 +94,7 @@ def diagnose(
         gathered.skipped.append(not_looked_at.no_store(application))
     if application is None and store is None:
         of_stores = {suspect.application for suspect in gathered.examined} | gathered.stores.keys()
-        names = candidates.listed - of_stores
+        names = candidates.applications.listed - of_stores
         gathered.skipped += not_looked_at.of_unexamined(survey, candidates.applications, counter, context, names)
     if context.no_auto_register and not gathered.examined:
         gathered.skipped.append(not_looked_at.no_put())

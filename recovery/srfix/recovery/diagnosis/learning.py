@@ -113,6 +113,9 @@ def learn(
     census = keys.census
     places = places_of(survey.supplied.state, suspect)
     rows, rows_not_read = _rows_of(places, census, counter.rows, streams)
+    are_unframed = (
+        rows is not None and bool(rows.rows) and rows.unframed.get(Role.VALUE) == rows.rows and not rows.could_hide
+    )
     roles: dict[Role, RoleFacts] = {}
     for role, state in states.items():
         ids = census.ids(role)
@@ -149,7 +152,7 @@ def learn(
         is_told_global=survey.supplied.is_global(suspect.application, suspect.name),
         value_asks_no_registry=Role.VALUE not in roles
         and not survey.has_subject(suspect.source_subject(topic, Role.VALUE))
-        and (bool(states[Role.KEY].versions) or _writes_unframed(rows)),
+        and (bool(states[Role.KEY].versions) or are_unframed),
     )
 
 
@@ -188,10 +191,6 @@ def without_source(survey: Survey, suspect: SuspectStore, *, logs_nothing: str) 
         if survey.has_subject(subject := suspect.subject(role))
     }
     return StoreFacts(store=suspect, source=None, evidence=(), census=None, roles=roles, logs_nothing=logs_nothing)
-
-
-def _writes_unframed(rows: StoreRows | None) -> bool:
-    return rows is not None and bool(rows.rows) and rows.unframed.get(Role.VALUE) == rows.rows and not rows.could_hide
 
 
 def _states(survey: Survey, suspect: SuspectStore, census: Census) -> Mapping[Role, SubjectState]:

@@ -22,6 +22,7 @@ from operator import eq
 from typing import Final
 
 from srfix.recovery.advice.hints import from_commit_metadata
+from srfix.recovery.cluster.answers import GroupListing
 from srfix.recovery.evidence import rules
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Evidence
@@ -38,12 +39,10 @@ _STREAMS_ASSIGNOR: Final = "stream"
 class Applications:
     """Which names belong to applications. Each is asked once; one by one if the cluster does not list all of its groups."""
 
-    def __init__(
-        self, survey: Survey, listed: Iterable[str], supplied_names: Iterable[str], *, is_listed_in_part: bool = False
-    ) -> None:
+    def __init__(self, survey: Survey, listing: GroupListing, supplied_names: Iterable[str]) -> None:
         self._survey = survey
-        self._listed = frozenset(listed)
-        self._is_listed_in_part = is_listed_in_part
+        self.listed = frozenset(listing.groups)
+        self.is_listed_whole = listing.problem is None
         self._supplied = dict.fromkeys(supplied_names, "named by the person")
         for name in survey.supplied.applications:
             self._supplied.setdefault(name, "named by what you gave: a state directory, a topology or ksqlDB")
@@ -59,17 +58,17 @@ class Applications:
     def is_group(self, name: str) -> bool:
         """True if the group is listed, or has committed offsets, or (where groups are not listed) members."""
         return (
-            name in self._listed
+            name in self.listed
             or bool(self._commits(name))
-            or (self._is_listed_in_part and bool(self._survey.group_state(name).members))
+            or (not self.is_listed_whole and bool(self._survey.group_state(name).members))
         )
 
     def others_read(self, topic: Topic, name: str) -> bool:
         """True if another application has committed offsets on a topic, or may have read it without."""
-        other_groups = self._listed - {name}
+        other_groups = self.listed - {name}
         self._survey.ask_commits(sorted(other_groups))
         reading = [other for other in other_groups if not self._commits(other) or self.has_read(other, topic)]
-        unknown = self._is_listed_in_part or not other_groups.isdisjoint(self.refused)
+        unknown = not self.is_listed_whole or not other_groups.isdisjoint(self.refused)
         return unknown or any(not sign.against for other in reading for sign in self.evidence(other))
 
     def has_read(self, name: str, topic: Topic) -> bool:

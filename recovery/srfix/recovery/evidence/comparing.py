@@ -32,8 +32,6 @@ from srfix.serde.subjects.names import Role, Topic
 _NUMBERS: Final = frozenset({"int", "long", "float", "double"})
 _TEXTS: Final = frozenset({"string", "bytes", "enum", "fixed"})
 _LISTS: Final = frozenset({"array", "map"})
-_NAMED: Final = frozenset({"record"})
-_ANY: Final = frozenset({"any"})
 FITS: Final = 2
 NOBODYS: Final = frozenset(
     {"io.confluent.ksql.avro_schemas.KsqlDataSourceSchema", "KsqlDataSourceSchema", "ConnectDefault"}
@@ -82,9 +80,9 @@ def _types(document: Json) -> frozenset[str]:
             return frozenset().union(*map(_types, document)) - {"null"}
         case {"type": inner}:
             return _types(inner)
-        case str() if document in _NUMBERS | _TEXTS | _LISTS | _NAMED | {"boolean", "null"}:
+        case str() if document in _NUMBERS | _TEXTS | _LISTS | {"record", "boolean", "null"}:
             return frozenset({document})
-    return _ANY  # a named type that is defined elsewhere
+    return frozenset({"any"})  # a named type that is defined elsewhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

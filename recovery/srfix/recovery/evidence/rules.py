@@ -5,9 +5,9 @@ stand here, and a test compares the two.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
-from typing import Final
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from typing import Final, Literal
 
 from srfix.recovery.findings import Evidence, Weight
 from srfix.serde.subjects.names import Topic
@@ -26,19 +26,15 @@ MARGIN_OF_DOUBTS: Final = 4
 """By how many points it must lead a hypothesis whose application left no sign, because the group may have expired."""
 
 
-class About(Enum):
-    APPLICATION = "application"
-    SOURCE = "source topic"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Rule:
     kind: str
     """The kind of evidence; rows of one kind count once together."""
-    about: About
-    against: bool = False
     weight: Weight
     when: str
+    _: KW_ONLY
+    about: Literal["application", "source topic"]
+    against: bool = False
 
     def says(self, piece: Evidence) -> bool:
         """True if the piece may come from this rule; the rules of one kind differ in weight or direction."""
@@ -60,13 +56,8 @@ class Rule:
         return self.of_topic(None, detail, application=application)
 
 
-def _application(kind: str, weight: Weight, when: str, *, against: bool = False) -> Rule:
-    return Rule(kind=kind, about=About.APPLICATION, against=against, weight=weight, when=when)
-
-
-def _source(kind: str, weight: Weight, when: str, *, against: bool = False) -> Rule:
-    return Rule(kind=kind, about=About.SOURCE, against=against, weight=weight, when=when)
-
+_application = partial(Rule, about="application")
+_source = partial(Rule, about="source topic")
 
 GIVEN: Final = _application(
     "given",

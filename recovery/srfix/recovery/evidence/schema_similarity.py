@@ -243,12 +243,11 @@ def _others_of_record(topic: Topic, schema: Schema, store: SuspectStore, survey:
 
 def unlisted_topics(survey: Survey, context: str) -> tuple[Topic, ...]:
     """Topics that have a value subject, are no application's, and are not listed: gone, elsewhere, or hidden."""
-    return survey.once(("unlisted topics", context), lambda: tuple(_unlisted_topics(survey, context)))
 
+    def unlisted() -> tuple[Topic, ...]:
+        return tuple(t for t in value_topics(survey, context) if t not in survey.topics() and recognise(t) is None)
 
-def _unlisted_topics(survey: Survey, context: str) -> Iterator[Topic]:
-    topics = survey.topics()
-    return (topic for topic in value_topics(survey, context) if topic not in topics and recognise(topic) is None)
+    return survey.once(("unlisted topics", context), unlisted)
 
 
 def value_topics(survey: Survey, context: str) -> Iterator[Topic]:
@@ -313,10 +312,9 @@ def _is_nobodys_own(topic: Topic) -> bool:
 def _is_unowned(topic: Topic, survey: Survey) -> bool:
     """True for the name of an internal topic whose application does not exist, or is a plain consumer."""
     groups = survey.once(("groups",), survey.cluster.groups)
-    is_in_part = groups.problem is not None
-    among = survey.once(("owners",), lambda: Applications(survey, groups.groups, (), is_listed_in_part=is_in_part))
+    among = survey.once(("owners",), lambda: Applications(survey, groups, ()))
     prefixes = application_prefixes(topic)
-    named = [name for name in prefixes if is_in_part or name in groups.groups]
+    named = [name for name in prefixes if not among.is_listed_whole or name in among.listed]
     survey.ask_commits(named)
     return bool(prefixes) and not any(_is_owner(name, topic, among) for name in named)
 

@@ -5,12 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
 
 from srfix.serde.bounds import LOG_CHARACTERS
-
-MAX_CHARACTERS: Final = LOG_CHARACTERS
-"""Only so much of the end of a longer text is read, because the last failure in a log is the one that matters."""
 
 _ESCAPE_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _JSON_ESCAPE = re.compile(r'\\(r\\n|n|r|t|"|/|u0027)')
@@ -40,8 +36,9 @@ class LogText:
 
 
 def clean(text: str) -> LogText:
-    is_cut = len(text) > MAX_CHARACTERS
-    text = _ESCAPE_SEQUENCE.sub("", text[-MAX_CHARACTERS:])
+    # Only so much of the end of a longer text is read, because the last failure in a log is the one that matters.
+    is_cut = len(text) > LOG_CHARACTERS
+    text = _ESCAPE_SEQUENCE.sub("", text[-LOG_CHARACTERS:])
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ")
     text = _JSON_ESCAPE.sub(lambda match: _JSON_ESCAPED[match[1]], text)
     return LogText(text=_COMPOSE_PREFIX.sub("", _by_container(_CONTROL.sub("", text))), is_cut=is_cut)

@@ -272,6 +272,8 @@ def _finding(part: PlannedFindingPart, steps: tuple[Action, ...]) -> PlannedFind
     if part.read is UNSET and (part.application is None or part.store is None):
         raise ValueError("a finding has neither a store nor the options for reading its topic")
     subject = Subject(part.subject)
+    # A plan of an earlier version does not list the ids that it registers.
+    registered = sorted(step.schema_id for step in steps if isinstance(step, Register) and step.subject == subject)
     return PlannedFinding(
         code=part.code,
         application=part.application,
@@ -280,17 +282,9 @@ def _finding(part: PlannedFindingPart, steps: tuple[Action, ...]) -> PlannedFind
         subject=subject,
         source_topic=Topic(part.source_topic),
         schema_ids=tuple(map(given_schema_id, part.schema_ids)),
-        planned_ids=_registered_under(subject, steps)
-        if part.planned_ids is UNSET
-        else tuple(map(given_schema_id, part.planned_ids)),
+        planned_ids=tuple(registered if part.planned_ids is UNSET else map(given_schema_id, part.planned_ids)),
         read=None if part.read is UNSET else part.read,
     )
-
-
-def _registered_under(subject: Subject, steps: tuple[Action, ...]) -> tuple[SchemaId, ...]:
-    """The ids that a plan of an earlier version, which does not list them, registers under a subject."""
-    ids = (step.schema_id for step in steps if isinstance(step, Register) and step.subject == subject)
-    return tuple(sorted(ids))
 
 
 def _checked(omission: Omission) -> Omission:

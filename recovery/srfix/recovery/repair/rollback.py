@@ -108,11 +108,11 @@ class _RepairRollback(RollingBack[Plan, RepairState, Action, Undone]):
     def left_by_others(self) -> list[Left[Action]]:
         return [
             Left(
-                action=step.action,
-                why=f"{step.what}. That is the result of this step, but this journal does not contain the step. Either "
+                action=action,
+                why=f"{what}. That is the result of this step, but this journal does not contain the step. Either "
                 "another run of the plan did it (undo that run with its own journal), or somebody else did",
             )
-            for step in untold_steps(self.state, self.registry)
+            for action, what in untold_steps(self.state, self.registry)
         ]
 
     def how_far(self, where: str) -> str:
@@ -121,21 +121,24 @@ class _RepairRollback(RollingBack[Plan, RepairState, Action, Undone]):
         return f"{where}; {steps} undone in this run, as the journal {self.journal.path} says"
 
 
+_ELSEWHERE: Final = (
+    "This looks like another registry (or another context of it), so nothing was written. Name the plan's registry with "
+    "--registry."
+)
+
+
 def _refuse_elsewhere(state: RepairState, registry: Registry) -> None:
     """Refuses a registry with another URL than the plan's and none of the versions that the repair registered."""
     if registry.url == state.plan.registry:
         return
+    none_there = f"None of them is in the registry at {registry.url}; the plan was made for {state.plan.registry}."
     deleted = [
         action for action in state.plan.actions if isinstance(action, DeleteVersion) and action.step in state.after
     ]
     if deleted and all(
         read_subject_state(registry, action.subject).version_of(action.schema_id) is None for action in deleted
     ):
-        raise PlanError(
-            f"This plan soft-deleted versions. None of them is in the registry at {registry.url}; the plan was "
-            f"made for {state.plan.registry}. This looks like another registry (or another context of it), so "
-            "nothing was written. Name the plan's registry with --registry."
-        )
+        raise PlanError(f"This plan soft-deleted versions. {none_there} {_ELSEWHERE}")
     planned = [action for action in state.plan.actions if isinstance(action, Register)]
     registered = [action for action in planned if action.step in state.after]
     if not registered:
@@ -144,8 +147,7 @@ def _refuse_elsewhere(state: RepairState, registry: Registry) -> None:
             return
         raise PlanError(
             f"The plan was made for {state.plan.registry}. In the registry at {registry.url}, none "
-            "of its schemas is under the subject that held it then. This looks like another registry (or another "
-            "context of it), so nothing was written. Name the plan's registry with --registry."
+            f"of its schemas is under the subject that held it then. {_ELSEWHERE}"
         )
     for action in registered:
         before, after = state.before[action.step], state.after[action.step]
@@ -156,9 +158,7 @@ def _refuse_elsewhere(state: RepairState, registry: Registry) -> None:
         if action.step in state.undoing and any(_holds(subject, action, registry) for subject in action.holders):
             return
     raise PlanError(
-        f"This repair registered versions. None of them is in the registry at {registry.url}; the plan was made for "
-        f"{state.plan.registry}. This looks like another registry (or another context of it), so nothing was "
-        "written. Name the plan's registry with --registry. If this is the plan's registry with another URL, and "
+        f"This repair registered versions. {none_there} {_ELSEWHERE} If this is the plan's registry with another URL, and "
         "somebody has deleted everything for good, there is nothing left to undo."
     )
 

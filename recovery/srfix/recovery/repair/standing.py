@@ -110,33 +110,28 @@ def _close(state: RepairState, registry: Registry) -> Iterator[str]:
             yield f"mode of {action.subject} put back"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Untold:
-    """A step that the journal does not record as carried out, although its effect exists."""
-
-    action: Action
-    what: str
-
-
 def refuse_untold(state: RepairState, registry: ReadableRegistry, journal_path: Path) -> None:
     """Refuses, before the first write of a rollback, a journal whose end may be missing."""
     if state.finished or state.stopped or state.rolling_back:
         return
     missing_steps = list(untold_steps(state, registry, besides=state.in_flight))
     if missing_steps:
-        steps = listed(untold.action.step for untold in missing_steps)
+        steps = listed(action.step for action, _what in missing_steps)
         were_steps = f"step {steps} of its plan was" if len(missing_steps) == 1 else f"steps {steps} of its plan were"
         raise PlanError(
             f"The journal {journal_path} does not say that {were_steps} carried out. But in the registry "
-            f"{'; '.join(untold.what for untold in missing_steps)}. Either the end of the journal is missing, or "
+            f"{'; '.join(what for _action, what in missing_steps)}. Either the end of the journal is missing, or "
             "somebody else did this; srfix cannot tell, and wrote nothing. Restore the journal from a copy and run "
             "the same srfix rollback again. If the plan was also carried out with another journal, roll that one "
             "back first. After that, delete by hand what is left and belongs to nobody."
         )
 
 
-def untold_steps(state: RepairState, registry: ReadableRegistry, *, besides: int | None = None) -> Iterator[Untold]:
-    """Asks the registry about each step that the journal does not record, except the begun one."""
+def untold_steps(
+    state: RepairState, registry: ReadableRegistry, *, besides: int | None = None
+) -> Iterator[tuple[Action, str]]:
+    """Asks the registry about each step that the journal does not record, except the begun one; yields those whose
+    effect exists, with words for it."""
     states: dict[Subject, SubjectState] = {}
     for action in state.plan.actions:
         if action.step in state.after or action.step == besides:
@@ -148,7 +143,7 @@ def untold_steps(state: RepairState, registry: ReadableRegistry, *, besides: int
             states[action.subject] = read_subject_state(registry, action.subject)
         what = _standing(action, expected_state, states[action.subject], registry)
         if what is not None:
-            yield Untold(action=action, what=what)
+            yield action, what
 
 
 def _standing(

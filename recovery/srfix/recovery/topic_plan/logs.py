@@ -151,10 +151,9 @@ def fingerprint_of(record: RawRecord) -> bytes:
     """16 bytes that distinguish two records of one key by value, timestamp and headers."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(_LENGTH.pack(_ABSENT if record.timestamp is None else record.timestamp))
-    _add(digest, record.value)
+    digest.update(_with_length(record.value))
     for name, content in record.headers:
-        _add(digest, name.encode())
-        _add(digest, content)
+        digest.update(_with_length(name.encode()) + _with_length(content))
     return digest.digest()
 
 
@@ -196,8 +195,7 @@ def digest_of(newest: Mapping[bytes, NewestRecord]) -> str:
     """SHA-256 over keys and fingerprints in the order of their offsets, as `sha256:` + hex. Offsets do not matter."""
     digest = hashlib.sha256()
     for key, record in newest.items():
-        _add(digest, key)
-        digest.update(record.fingerprint)
+        digest.update(_with_length(key) + record.fingerprint)
     return "sha256:" + digest.hexdigest()
 
 
@@ -216,10 +214,5 @@ def partition_rows(partition: int, log: tuple[int, int], newest: Mapping[bytes, 
     )
 
 
-class _Digest(Protocol):
-    def update(self, data: bytes, /) -> None: ...
-
-
-def _add(digest: _Digest, content: bytes | None) -> None:
-    digest.update(_LENGTH.pack(_ABSENT if content is None else len(content)))
-    digest.update(content or b"")
+def _with_length(content: bytes | None) -> bytes:
+    return _LENGTH.pack(_ABSENT if content is None else len(content)) + (content or b"")

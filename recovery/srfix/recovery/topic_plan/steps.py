@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -295,11 +296,14 @@ def expire(
     stood = len(watch.keys_of(Whose.OURS))
     put_back = _put_back(work, hand, watch)
     todo = iter(watch.keys_of(Whose.PLANNED))
+    tombstone = partial(
+        NewRecord, partition=partition, value=None, headers=((OUR_HEADER, mark),), timestamp_ms=work.tombstone_ms
+    )
     written = 0
     while batch := list(islice(todo, BATCH)):
         watch.read_on()  # right before
         ready = [key for key in batch if watch.newest(key) is Whose.PLANNED]
-        written += hand.append(work.topic, (_tombstone(work, partition, key, mark) for key in ready))
+        written += hand.append(work.topic, (tombstone(key=key) for key in ready))
         watch.read_on()
         put_back += _put_back(work, hand, watch)
     end = watch.read_on()
@@ -339,8 +343,3 @@ def _put_back(work: ExpireKeys, hand: Hand, watch: KeyWatch) -> int:
 
 def _kept_of(path: Path, partition: int) -> Iterator[RawRecord]:
     return (record for record in kept_records(path) if record.partition == partition)
-
-
-def _tombstone(work: ExpireKeys, partition: int, key: bytes, mark: bytes) -> NewRecord:
-    headers = ((OUR_HEADER, mark),)
-    return NewRecord(partition=partition, key=key, value=None, headers=headers, timestamp_ms=work.tombstone_ms)

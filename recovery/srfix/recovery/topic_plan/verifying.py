@@ -15,7 +15,7 @@ deletion from a loss.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import assert_never
@@ -23,6 +23,7 @@ from typing import assert_never
 from srfix.recovery.errors import PlanError
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.topic_plan.expiring import ISOLATION, check_kept_records, kept_records
+from srfix.recovery.topic_plan.journal import TopicState
 from srfix.recovery.topic_plan.logs import Look, NewestRecord, digest_of, fingerprint_of, live, newest_of
 from srfix.recovery.topic_plan.plan_file import ExpireKeys, PartitionRows, SeedChangelog, TopicPlan, Work
 from srfix.recovery.topic_plan.steps import planned_rows
@@ -49,19 +50,13 @@ class TopicCheck:
     since: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Applied:
-    ends: Mapping[int, int] = field(default_factory=dict)
-    rolled_back: bool = False
-
-
 def verify_topic_plan(
-    plan: TopicPlan, look: Look, *, applied: Applied | None = None, kept_path: Path | None = None
+    plan: TopicPlan, look: Look, *, state: TopicState | None = None, kept_path: Path | None = None
 ) -> Iterator[TopicCheck]:
-    """An observation of each partition to which the plan writes, by the journal and the file of records, if any."""
+    """An observation of each partition to which the plan writes, by its journal and the file of records, if any."""
     work = plan.work
     why: str | None = None
-    if applied is not None and applied.rolled_back:
+    if state is not None and state.rolled_back:
         why = "the journal says that the plan was rolled back"
     elif (count := look.topics().get(work.topic)) is None:
         why = f"this user cannot see a topic {work.topic}: the plan was not applied yet, or the topic was deleted since"
@@ -73,7 +68,8 @@ def verify_topic_plan(
     yield from _configs(work, look)
     match work:
         case SeedChangelog():
-            ends = {} if applied is None else applied.ends
+            after = {} if state is None else state.after
+            ends = {step.partition: after.get(step.step) for step in plan.actions}
             for part in work.partitions:
                 if part.rows:
                     yield _filled(work, look, part, ends.get(part.partition))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from srfix.recovery.actions.actions import DeleteVersion
 from srfix.recovery.census.interface import CensusEngine, CensusRequest
@@ -56,7 +56,6 @@ def deletions(
                 "the registry does not list its versions, so srfix cannot tell which other subjects hold an id",
             )
         return
-    usage = _Usage(survey=survey, engine=engine)
     leaving = frozenset(finding.subject for finding in proved)
     for finding in proved:
         state = read_subject_state(survey.registry, finding.subject)
@@ -67,7 +66,7 @@ def deletions(
             if referring := survey.registry.referenced_by(finding.subject, version.version):
                 reason: str | None = f"version {version.version} is referenced by {named_ids(referring)}"
             else:
-                reason = None if other_subjects else usage.why_not(version.schema_id)
+                reason = None if other_subjects else _why_not(version.schema_id, survey, engine)
             if reason is not None:
                 yield _left(finding, (version.schema_id,), reason)
                 continue
@@ -89,39 +88,33 @@ def _left(finding: Finding, ids: tuple[SchemaId, ...], reason: str) -> Omission:
     return Omission(subject=finding.subject, reason=f"{finding.subject} is left as it is: {reason}", schema_ids=ids)
 
 
-@dataclass(slots=True, kw_only=True)
-class _Usage:
-    survey: Survey
-    engine: CensusEngine | None
-    _used: frozenset[SchemaId] | str | None = field(default=None)
+def _why_not(schema_id: SchemaId, survey: Survey, engine: CensusEngine | None) -> str | None:
+    used = survey.once(("used ids", engine), lambda: _used_ids(survey, engine))
+    if isinstance(used, str):
+        return (
+            f"no other subject has a live version with schema id {schema_id}, and srfix does not know whether "
+            f"records carry it ({used})"
+        )
+    if schema_id in used:
+        return f"records carry schema id {schema_id}, and no other subject has a live version with it"
+    return None
 
-    def why_not(self, schema_id: SchemaId) -> str | None:
-        if self._used is None:
-            self._used = self._count()
-        if isinstance(self._used, str):
-            return (
-                f"no other subject has a live version with schema id {schema_id}, and srfix does not know whether "
-                f"records carry it ({self._used})"
-            )
-        if schema_id in self._used:
-            return f"records carry schema id {schema_id}, and no other subject has a live version with it"
-        return None
 
-    def _count(self) -> frozenset[SchemaId] | str:
-        if self.engine is None:
-            return "no topic was counted"
-        used: set[SchemaId] = set()
-        for topic, partitions in self.survey.topics().items():
-            if is_internal(topic):
-                continue
-            request = CensusRequest(topic=topic, partitions=tuple(range(partitions)), committed=None)
-            try:
-                census = self.engine.count(request)
-            except ClusterError as error:
-                return f"topic {topic} could not be read: {error.message.rstrip('.')}"
-            if census.is_partial:
-                return f"topic {topic} was not read to its end"
-            if any(partition.of(role).guids for partition in census.partitions for role in Role):
-                return f"records of topic {topic} name their schema by GUID"
-            used.update(schema_id for role in Role for schema_id in census.ids(role))
-        return frozenset(used)
+def _used_ids(survey: Survey, engine: CensusEngine | None) -> frozenset[SchemaId] | str:
+    if engine is None:
+        return "no topic was counted"
+    used: set[SchemaId] = set()
+    for topic, partitions in survey.topics().items():
+        if is_internal(topic):
+            continue
+        request = CensusRequest(topic=topic, partitions=tuple(range(partitions)), committed=None)
+        try:
+            census = engine.count(request)
+        except ClusterError as error:
+            return f"topic {topic} could not be read: {error.message.rstrip('.')}"
+        if census.is_partial:
+            return f"topic {topic} was not read to its end"
+        if any(partition.of(role).guids for partition in census.partitions for role in Role):
+            return f"records of topic {topic} name their schema by GUID"
+        used.update(schema_id for role in Role for schema_id in census.ids(role))
+    return frozenset(used)

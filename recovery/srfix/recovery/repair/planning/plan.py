@@ -163,12 +163,7 @@ def _left_to_others(
 
 
 def stores_of(needed: Iterable[SubjectRepair]) -> frozenset[tuple[str, str]]:
-    facts = (repair.want.facts for repair in needed)
-    return frozenset(
-        (store_facts.store.application, store_facts.store.name)
-        for store_facts in facts
-        if isinstance(store_facts, StoreFacts)
-    )
+    return frozenset(_store_of(repair) for repair in needed if isinstance(repair.want.facts, StoreFacts))
 
 
 def _planned_ids(needed: Iterable[SubjectRepair]) -> dict[Subject, tuple[SchemaId, ...]]:
