@@ -81,7 +81,7 @@ class ClusterSession:
             self._aside(line)
         if not selection.ignore:
             return examination
-        examination = acknowledge(examination, selection.ignore, self.survey.subjects(), command_line=given_options())
+        examination = acknowledge(examination, selection.ignore, self.survey.subjects(), given_options())
         for pattern in unused_patterns(examination, selection.ignore):
             self._aside(f"--ignore {pattern}: no finding and no skipped check concerns a matching subject.")
         return examination
@@ -91,9 +91,8 @@ class ClusterSession:
     ) -> Examination:
         """Makes the diagnosis again, on a survey that has asked nothing yet, and prints nothing."""
         ignore = self.selection.ignore
-        return acknowledge(
-            self._diagnose(survey, self.engine, on_progress), ignore, survey.subjects() if ignore else ()
-        )
+        examination = self._diagnose(survey, self.engine, on_progress)
+        return acknowledge(examination, ignore, survey.subjects() if ignore else (), given_options())
 
     def _diagnose(
         self, survey: Survey, engine: CensusEngine, on_progress: Callable[[CensusProgress], None] | None

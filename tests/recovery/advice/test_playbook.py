@@ -251,7 +251,7 @@ class TestInShort:
 
     def test_nothing_to_repair_is_nothing_to_do(self) -> None:
         assert until_repaired([]) is None
-        assert (list(afterwards_in_short([])), list(upon_verification_in_short([]))) == ([], [])
+        assert (list(afterwards_in_short([])), list(upon_verification_in_short([], CommandLine()))) == ([], [])
 
     @pytest.mark.parametrize(
         ("known", "forbidden"),
@@ -290,11 +290,13 @@ class TestInShort:
     def test_upon_verification_the_worst_stands_first(self) -> None:
         broken, unseen, keys, fine = (replace(NOTHING_KNOWN, application=name) for name in ("a", "b", "c", "d"))
         seen = {Verified.HOLDS: fine, Verified.KEYS_MISS: keys, Verified.NOT_SEEN: unseen, Verified.PROBLEMS: broken}
-        said = list(upon_verification_in_short([(known, outcome) for outcome, known in seen.items()]))
+        said = list(upon_verification_in_short([(known, outcome) for outcome, known in seen.items()], CommandLine()))
         order = ["Do not wipe", "Do not rely", "Instances of c", "Running instances can", "Run srfix diagnose"]
         assert [" ".join(line.split()[:3]) for line in said] == order
         assert "`srfix plan --application a -o new-plan.json`" in said[0]
-        (said_of_two,) = upon_verification_in_short([(fine, Verified.PROBLEMS), (broken, Verified.PROBLEMS)])
+        (said_of_two,) = upon_verification_in_short(
+            [(fine, Verified.PROBLEMS), (broken, Verified.PROBLEMS)], CommandLine()
+        )
         assert "`srfix plan -o new-plan.json`" in said_of_two
 
 
@@ -306,13 +308,13 @@ MIRROR = finding("SRF004", Severity.BREAKS_ON_UPGRADE, repairable=True)
 class TestUponFindings:
     def test_the_incident_takes_the_whole_way_and_the_commands_repeat_what_was_given(self) -> None:
         given = CommandLine(options=(GivenOption(name="--source", value="users-store=my users"),))
-        said = list(upon_findings(NOTHING_KNOWN, [BROKEN], command_line=given))
+        said = list(upon_findings(NOTHING_KNOWN, [BROKEN], given))
         assert beginnings(said) == WHOLE_WAY
         assert "`srfix plan --source 'users-store=my users' --application shop -o plan.json`" in said[2]
         assert "`srfix apply plan.json`, `srfix verify plan.json`" in said[2]
 
     def test_an_undecided_source_is_asked_for_before_any_repair(self) -> None:
-        said = list(upon_findings(NOTHING_KNOWN, [finding("SRF001", Severity.BROKEN)]))
+        said = list(upon_findings(NOTHING_KNOWN, [finding("SRF001", Severity.BROKEN)], CommandLine()))
         assert any("--source shop/users-store=TOPIC" in line for line in said)
         assert "Repair:" not in beginnings(said)
 
@@ -329,7 +331,7 @@ class TestUponFindings:
     def test_where_nothing_is_to_be_repaired_the_reason_is_said(
         self, known: Circumstances, found: Finding, says: str
     ) -> None:
-        said = list(upon_findings(known, [found]))
+        said = list(upon_findings(known, [found], CommandLine()))
         assert says in said[0]
         assert "Repair:" not in beginnings(said)
 
@@ -346,7 +348,7 @@ class TestUponFindings:
     def test_the_upgrade_mirror_allows_a_wipe_only_where_a_restore_is_sure_to_bring_all_back(
         self, found: list[Finding], may_wipe: bool, says: str
     ) -> None:
-        said = list(upon_findings(NOTHING_KNOWN, found))
+        said = list(upon_findings(NOTHING_KNOWN, found, CommandLine()))
         assert "older than the upgrade of shop" in said[0]
         assert says in said[0]
         assert ("wipe the state instead" in " ".join(said)) is may_wipe
@@ -363,7 +365,7 @@ class TestUponVerification:
         ],
     )
     def test_what_comes_first_and_last(self, outcome: Verified, first: str, last: str) -> None:
-        said = list(upon_verification(running(NOTHING_KNOWN, 0), outcome))
+        said = list(upon_verification(running(NOTHING_KNOWN, 0), outcome, CommandLine()))
         assert first in said[0]
         assert last in said[-1]
         assert outcome is not Verified.PROBLEMS or "After:" not in beginnings(said)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from srfix.recovery.commands import CommandLine
 from srfix.recovery.diagnosis.document import diagnosis_document
 from srfix.recovery.diagnosis.examination import Examination, acknowledge, unused_patterns
 from srfix.recovery.findings import Ignored, Severity
@@ -38,14 +39,14 @@ def orphan(world: World) -> None:
 
 def without(world: World, *patterns: str) -> Examination:
     survey = world.survey()
-    return acknowledge(world.examine(survey=survey), patterns, survey.subjects())
+    return acknowledge(world.examine(survey=survey), patterns, survey.subjects(), CommandLine())
 
 
 class TestAcknowledge:
     def test_without_patterns_nothing_changes(self, world: World) -> None:
         broken(world)
         examination = world.examine()
-        assert acknowledge(examination, (), ()) is examination
+        assert acknowledge(examination, (), (), CommandLine()) is examination
 
     def test_a_dead_applications_orphan_is_counted_and_leaves_the_rest_healthy(self, world: World) -> None:
         orphan(world)

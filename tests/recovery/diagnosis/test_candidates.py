@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from srfix.recovery import Cluster, Survey
+from srfix.recovery.commands import CommandLine
 from srfix.recovery.diagnosis.candidates import Candidates, find_candidates
 from srfix.recovery.diagnosis.weighing import weigh_all
 from srfix.serde import AccessDeniedError, Topic, UsageError
@@ -21,7 +22,7 @@ def world() -> Iterator[World]:
 
 
 def found(world: World, *, application: str | None = None, store: str | None = None) -> Candidates:
-    return find_candidates(world.survey(), application=application, store=store)
+    return find_candidates(world.survey(), application=application, store=store, command_line=CommandLine())
 
 
 def names(candidates: Candidates) -> list[str]:
@@ -189,7 +190,7 @@ def hide(monkeypatch: pytest.MonkeyPatch, topic: str) -> None:
 def weighed(world: World) -> list[tuple[str, ...]]:
     """Per changelog the stores of established applications."""
     survey = world.survey()
-    candidates = find_candidates(survey, application=None, store=None)
+    candidates = find_candidates(survey, application=None, store=None, command_line=CommandLine())
     verdicts = weigh_all(candidates.suspects, survey, candidates.applications)
     return [tuple(map(str, verdict.established)) for verdict in verdicts]
 

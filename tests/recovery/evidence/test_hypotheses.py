@@ -24,6 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.recovery.cluster.answers import GroupListing, GroupState
+from srfix.recovery.commands import CommandLine
 from srfix.recovery.diagnosis.candidates import find_candidates
 from srfix.recovery.diagnosis.weighing import weigh_all
 from srfix.recovery.evidence import rules
@@ -59,7 +60,7 @@ RULES = [rule for rule in vars(rules).values() if isinstance(rule, Rule)]
 
 def verdicts(world: World, *, application: str | None = None, **sources: str) -> dict[str, Verdict]:
     survey = world.survey(**sources)
-    candidates = find_candidates(survey, application=application, store=None)
+    candidates = find_candidates(survey, application=application, store=None, command_line=CommandLine())
     return {v.suspect.changelog: v for v in weigh_all(candidates.suspects, survey, candidates.applications)}
 
 

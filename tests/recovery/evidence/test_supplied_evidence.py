@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from parts.state_directory import write_application, write_task
+from srfix.recovery.commands import CommandLine
 from srfix.recovery.diagnosis.candidates import find_candidates
 from srfix.recovery.diagnosis.examination import Examination, acknowledge
 from srfix.recovery.diagnosis.weighing import weigh_all
@@ -184,7 +185,7 @@ class TestStateDirectory:
         examination = examine(world, state(tmp_path, "shop-counts-changelog 0 7\npeople 0 0", "counts"))
         [deleted] = [skip for skip in examination.diagnosis.skipped if "its own changelog topic" in skip.reason]
         assert deleted.subjects == SuspectStore(application="shop", name="counts").subjects
-        kept = acknowledge(examination, ("shop-counts-changelog-*",), ()).diagnosis
+        kept = acknowledge(examination, ("shop-counts-changelog-*",), (), CommandLine()).diagnosis
         assert deleted not in kept.skipped
         assert deleted.what in [each.what for each in kept.ignored]
 
@@ -421,6 +422,6 @@ class TestRowsOnDisk:
         write_task(write_application(tmp_path, "shop"), task, "t", {b"a": value(schema_id)}, checkpoint=None)
         survey = apart.survey()
         survey.supplied = Supplied(state=read_state_directory(tmp_path))
-        candidates = find_candidates(survey, application=None, store=None)
+        candidates = find_candidates(survey, application=None, store=None, command_line=CommandLine())
         (verdict,) = weigh_all(candidates.suspects, survey, candidates.applications)
         assert (None if verdict.chosen is None else verdict.chosen.topic) == topic

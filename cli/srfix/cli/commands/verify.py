@@ -107,13 +107,13 @@ def verify(
     advice = [
         ApplicationAdvice(
             application=circumstances.application,
-            advice=tuple(upon_verification(circumstances, outcome, command_line=command_line)),
+            advice=tuple(upon_verification(circumstances, outcome, command_line)),
         )
         for circumstances, outcome in outcomes
     ]
     code = verification.verification_code(events)
     blocks = [*verification.verification_blocks(events, details=details, folds=output.folds)]
-    in_short = tuple(upon_verification_in_short(outcomes, command_line=command_line))
+    in_short = tuple(upon_verification_in_short(outcomes, command_line))
     blocks += advice_blocks(advice) if details else [ItemList(in_short)] if in_short else []
     document = verification.verification_document(plan, events, advice, verified=code is ExitCode.OK)
     is_quiet = quiet and code is ExitCode.OK

@@ -47,10 +47,7 @@ def _named(facts: Circumstances, lines: Iterable[str], among: Sequence[Circumsta
     yield from (f"{facts.application}: {line}" if len(among) > 1 else line for line in lines)
 
 
-def upon_verification(
-    facts: Circumstances, outcome: Verified, *, command_line: CommandLine | None = None
-) -> Iterator[str]:
-    command_line = command_line or CommandLine()
+def upon_verification(facts: Circumstances, outcome: Verified, command_line: CommandLine) -> Iterator[str]:
     match outcome:
         case Verified.HOLDS:
             yield from after_repair(facts, when="now")
@@ -90,10 +87,9 @@ def _keys_miss(facts: Circumstances) -> str:
 
 
 def upon_verification_in_short(
-    outcomes: Sequence[tuple[Circumstances, Verified]], *, command_line: CommandLine | None = None
+    outcomes: Sequence[tuple[Circumstances, Verified]], command_line: CommandLine
 ) -> Iterator[str]:
     """What is left to do after a verification, worst first. Advice for several applications is given once."""
-    command_line = command_line or CommandLine()
     broken = [facts for facts, outcome in outcomes if outcome is Verified.PROBLEMS]
     if broken:
         do_not = list(dict.fromkeys(words for facts in broken for words in not_before_repair(facts)))

@@ -11,11 +11,11 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Final, Generic, Protocol, TypeVar, cast
+from typing import Any, Final, Protocol, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from srfix.recovery.census.counting import ColumnReader, PartitionCounter
+from srfix.recovery.census.counting import ColumnReader, Columns, PartitionCounter
 from srfix.recovery.census.interface import (
     Census,
     CensusProgress,
@@ -159,26 +159,18 @@ class LocalCensus:
         return _Read(native_columns, NativeCounter, *options).run()
 
 
-class _HasOffsets(Protocol):
-    @property
-    def offsets(self) -> Sequence[int]: ...
-
-
-_Records = TypeVar("_Records", bound=_HasOffsets)
-_RecordsCounted = TypeVar("_RecordsCounted", bound=_HasOffsets, contravariant=True)
-
-
-class _Counter(Protocol[_RecordsCounted]):
-    def add(self, records: _RecordsCounted, start: int, stop: int) -> None: ...
+class _Counter(Protocol):
+    def add(self, records: Any, start: int, stop: int) -> None:
+        """Counts columns of the kind that the same engine makes."""
 
     def result(self) -> tuple[int, RoleCensus, RoleCensus]: ...
 
 
-class _Read(Generic[_Records]):
+class _Read:
     def __init__(
         self,
-        columns: Callable[..., _Records],
-        counter: Callable[[int | None], _Counter[_Records]],
+        columns: Callable[..., Columns | NativeColumns],
+        counter: Callable[[int | None], _Counter],
         client: ReadOnlyClient,
         request: CensusRequest,
         watermarks: Mapping[int, tuple[int, int]],
@@ -281,7 +273,7 @@ class _Read(Generic[_Records]):
         one_run = partitions.count(partitions[0]) == len(partitions)
         values = list(map(Message.value, batch))
         headers = list(map(Message.headers, batch)) if any(map(Message.headers, batch)) else None
-        together: _Records | None = None
+        together: Columns | NativeColumns | None = None
         start = 0
         for partition, run in [(partitions[0], batch)] if one_run else groupby(partitions):
             stop = start + len(list(run))
@@ -301,7 +293,9 @@ class _Read(Generic[_Records]):
                 self._take_run(consumer, partition, together, start, stop)
             start = stop
 
-    def _take_run(self, consumer: Consumer, partition: int, records: _Records, start: int, stop: int) -> None:
+    def _take_run(
+        self, consumer: Consumer, partition: int, records: Columns | NativeColumns, start: int, stop: int
+    ) -> None:
         end = self._unread.get(partition)
         if end is None:  # others write faster than srfix reads
             consumer.pause([TopicPartition(self._request.topic, partition)])

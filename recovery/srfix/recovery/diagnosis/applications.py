@@ -64,7 +64,7 @@ def left_over(survey: Survey, applications: Applications, context: CheckContext,
         survey.ask_commits(sorted(names if is_listed_whole else survey.gone & names))
     lives = {name for name in names if applications.is_group(name)}
     refused = names & applications.refused.keys()
-    _refuse_gone(survey, lives, applications)
+    _refuse_gone(survey, lives, applications, names)
     of_applications: list[ApplicationFacts] = []
     ids: Mapping[Subject, tuple[SchemaId, ...]] | None = None
     for name, subjects in owners(every, lives, survey.gone).items():
@@ -79,6 +79,7 @@ def left_over(survey: Survey, applications: Applications, context: CheckContext,
             continue
         if ids is None:
             ids = _ids(survey)
+        proof = "--gone says so" if name in survey.gone else ksqldb_lacks(name, survey.supplied.ksqldb)
         of_applications.append(
             ApplicationFacts(
                 application=name,
@@ -86,7 +87,7 @@ def left_over(survey: Survey, applications: Applications, context: CheckContext,
                 lives=is_alive,
                 is_listed_whole=is_listed_whole,
                 signs=() if is_alive else tuple(signs_of_absence(subjects)),
-                proof=None if is_alive else _proof(survey, name),
+                proof=None if is_alive else proof,
                 schema_ids={
                     left.subject: ids.get(left.subject) or tuple(sorted(survey.ids_under(left.subject, deleted=True)))
                     for left in subjects
@@ -106,8 +107,7 @@ def left_over(survey: Survey, applications: Applications, context: CheckContext,
     )
 
 
-def _refuse_gone(survey: Survey, lives: Iterable[str], applications: Applications) -> None:
-    every = {prefix for subject in topicless_subjects(survey) for prefix in application_prefixes(subject.topic)}
+def _refuse_gone(survey: Survey, lives: set[str], applications: Applications, names: set[str]) -> None:
     for name in sorted(survey.gone):
         if name in lives or applications.is_group(name):
             raise UsageError(
@@ -120,17 +120,11 @@ def _refuse_gone(survey: Survey, lives: Iterable[str], applications: Application
                 f"Application {name!r} still has internal topics on this cluster. If nobody will start the application again, "
                 "delete these topics first. --gone is only for applications that left nothing but subjects."
             )
-        if name not in every:
+        if name not in names:
             raise UsageError(
                 f"--gone names {name!r}, but among the internal-looking subjects without a topic, none begins with that name."
-                f"{did_you_mean(name, every)}"
+                f"{did_you_mean(name, names)}"
             )
-
-
-def _proof(survey: Survey, name: str) -> str | None:
-    if name in survey.gone:
-        return "--gone says so"
-    return ksqldb_lacks(name, survey.supplied.ksqldb)
 
 
 def _ids(survey: Survey) -> Mapping[Subject, tuple[SchemaId, ...]]:

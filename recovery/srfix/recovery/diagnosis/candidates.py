@@ -48,10 +48,9 @@ class Candidates:
 
 
 def find_candidates(
-    survey: Survey, *, application: str | None, store: str | None, command_line: CommandLine | None = None
+    survey: Survey, *, application: str | None, store: str | None, command_line: CommandLine
 ) -> Candidates:
     """Looks through all subjects, live and soft-deleted, for internal-looking ones whose topic is not listed."""
-    command_line = command_line or CommandLine()
     skipped: list[Skipped] = []
     listing = survey.cluster.groups()
     applications = Applications(survey, listing, () if application is None else (application,))

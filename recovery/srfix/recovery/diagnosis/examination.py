@@ -140,7 +140,7 @@ def _of(finding: Finding, notes: Sequence[Finding]) -> Iterator[Finding]:
 
 
 def upon_findings(
-    circumstances: Circumstances, findings: Collection[Finding], *, command_line: CommandLine | None = None
+    circumstances: Circumstances, findings: Collection[Finding], command_line: CommandLine
 ) -> Iterator[str]:
     codes = {finding.code for finding in findings}
     checks = [check for check in CHECKS if check.code in codes]
@@ -152,9 +152,7 @@ def upon_findings(
         own = tuple(finding for finding in serious if finding.code in alike)
         if own and check.advice.serious is not None and check.code == min(alike):
             yield from check.advice.serious(
-                AdviceRequest(
-                    circumstances=circumstances, findings=own, rules=rules, command_line=command_line or CommandLine()
-                )
+                AdviceRequest(circumstances=circumstances, findings=own, rules=rules, command_line=command_line)
             )
             if check.advice.is_whole:
                 return
@@ -178,7 +176,7 @@ def advice_on(
     return ApplicationAdvice(
         application=circumstances.application,
         observations=observations,
-        advice=tuple(upon_findings(circumstances, own, command_line=command_line)),
+        advice=tuple(upon_findings(circumstances, own, command_line)),
         do_not=forbidden(circumstances, own),
     )
 
@@ -214,11 +212,7 @@ def _upon_notes(circumstances: Circumstances, checks: Sequence[Check], findings:
 
 
 def acknowledge(
-    examination: Examination,
-    patterns: Sequence[str],
-    in_registry: Collection[Subject],
-    *,
-    command_line: CommandLine | None = None,
+    examination: Examination, patterns: Sequence[str], in_registry: Collection[Subject], command_line: CommandLine
 ) -> Examination:
     """The examination without what the patterns acknowledge, by its subject, or the phantom subject of its store and
     role. They are like a shell's (`*`, `?`, `[…]`), over whole subjects, case-sensitive."""
@@ -254,7 +248,7 @@ def acknowledge(
             findings=tuple(findings),
             skipped=tuple(skipped),
             ignored=tuple(ignored),
-            applications=tuple(_advice(examination, findings, command_line or CommandLine())),
+            applications=tuple(_advice(examination, findings, command_line)),
         ),
         facts=tuple(remainder for facts in examination.facts if (remainder := _without(facts, patterns)).roles),
         applications=concerned(

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
@@ -25,7 +24,6 @@ from srfix.recovery.actions.actions import (
     restored_fields,
     soft_delete,
 )
-from srfix.recovery.clock import now
 from srfix.recovery.commands import positional, srfix_command
 from srfix.recovery.errors import PlanError
 from srfix.recovery.facts.subject_state import SubjectState, VersionState, look_up, read_subject_state
@@ -66,22 +64,19 @@ def _by_hand(action: SetCompatibility | SetMode, place: str) -> str:
     return f"PUT /{place} with {json.dumps(body, ensure_ascii=isinstance(action, SetMode))}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PutBack:
-    done: tuple[str, ...]
-    aside: Path | None
-
-
-def put_back(journal_path: Path, registry: Registry, *, clock: Callable[[], str] = now) -> PutBack:
-    """Closes a stopped repair; its registrations stay. After a kill at any instant, the same call continues."""
+def put_back(
+    journal_path: Path, registry: Registry, *, clock: Callable[[], str]
+) -> tuple[tuple[str, ...], Path | None]:
+    """Closes a stopped repair; its registrations stay. After a kill at any instant, the same call continues. Returns the
+    writes, in words, and the new name of the journal."""
     with REPAIR_JOURNALS.open(journal_path, clock, create=False) as (journal, state):
         if state is None or state.finished or state.rolling_back:
-            return PutBack(done=(), aside=None)
+            return (), None
         done = tuple(_close(state, registry))
         with suppress(PlanError):  # a full disk: the settings were reset all the same
             journal.write("put-back", done=list(done))
             journal.write("stopped")
-        return PutBack(done=done, aside=set_aside(journal_path))
+        return done, set_aside(journal_path)
 
 
 def _close(state: RepairState, registry: Registry) -> Iterator[str]:

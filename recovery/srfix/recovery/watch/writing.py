@@ -152,10 +152,10 @@ class Writer:
         if not is_there(path):  # refused before the first line
             return Deferred(subject=subject, schema_ids=tuple(ids), why=why.rstrip("."))
         try:
-            closed = put_back(path, registry, clock=self.clock)
+            done, aside = put_back(path, registry, clock=self.clock)
         except PlanError:  # in use: another instance that shares the directory is using it
             return Deferred(subject=subject, schema_ids=tuple(ids), why=why.rstrip("."))
-        return Stopped(subject=subject, why=why, put_back=closed.done, journal=closed.aside)
+        return Stopped(subject=subject, why=why, put_back=done, journal=aside)
 
 
 def _is_the_same(plan: Plan, registry: Registry) -> bool:

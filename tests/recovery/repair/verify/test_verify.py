@@ -16,6 +16,7 @@ from srfix.recovery import Census, CensusRequest, Cluster, LocalCensus, Plan, Su
 from srfix.recovery.advice.playbook import Verified, upon_verification
 from srfix.recovery.census.interface import CensusProgress
 from srfix.recovery.cluster.answers import GroupState
+from srfix.recovery.commands import CommandLine
 from srfix.recovery.repair.plan_file import Omission
 from srfix.recovery.repair.verify.events import Confirmed, NotLookedAt, Problem
 from srfix.recovery.repair.verify.verify import circumstances_now, outcome_of
@@ -229,7 +230,7 @@ class TestCircumstancesNow:
             for cluster.members in (0, 2):
                 (now,) = circumstances_now(repaired, cluster, Supplied())
                 assert now == replace(planned, members=cluster.members, state=now.state, problem=None)
-                said.append(next(iter(upon_verification(now, Verified.HOLDS))))
+                said.append(next(iter(upon_verification(now, Verified.HOLDS, CommandLine()))))
         assert "has no members now (Empty)" in said[0]
         assert "has 2 members now (Stable)" in said[1]
 
