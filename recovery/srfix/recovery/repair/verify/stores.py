@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from srfix.recovery.census.interface import Census
 from srfix.recovery.checks.srf004 import CODE as UPGRADE
-from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.errors import PlanError
 from srfix.recovery.facts.bodies import newest_live
@@ -25,6 +24,7 @@ from srfix.recovery.internal_topics import ksqldb_query
 from srfix.recovery.registry import ReadableRegistry
 from srfix.recovery.repair.plan_file import PlannedFinding
 from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem
+from srfix.recovery.repair.verify.ids import AskedIds
 from srfix.serde.deserializer import SchemaDeserializer
 from srfix.serde.errors import DecodeError, ResolveError, SchemaError, WireError
 from srfix.serde.formats.table import format_of
@@ -43,22 +43,21 @@ _READER_FAILS = (WireError, ResolveError, DecodeError, InvalidSchemaError)
 def rows_read(
     finding: PlannedFinding,
     census: Census,
-    cluster: Cluster,
-    registry: ReadableRegistry,
-    memberships: Mapping[SchemaId, Membership],
+    survey: Survey,
+    asked_ids: AskedIds,
     *,
-    known_ids: Collection[SchemaId] | None,
-    window: WindowKind | None = None,
+    before: SubjectState | None,
+    window: WindowKind | None,
 ) -> Iterator[Event]:
-    """Reads the newest live record of each (id, partition), and reports ids without such a record. `known_ids` are
-    those of the plan and those that the subject held before: a topic with only other live ids may be in another
+    """Reads the newest live record of each (id, partition), and reports ids without such a record. `before` is the
+    subject's state when the plan was made: a topic whose live ids are neither the plan's nor were there may be in another
     cluster. It is None if the plan has no ids; then only the existing records are read.
     """
-    read_record = _reader(finding, registry, window)
+    read_record, memberships = _reader(finding, survey.registry, window), asked_ids.memberships
     ids_read: set[SchemaId] = set()
     read: Counter[SchemaId] = Counter()
     unread: dict[str, Counter[SchemaId]] = {}
-    for live in newest_live(cluster, census, finding.role)[0]:
+    for live in newest_live(survey.cluster, census, finding.role)[0]:
         schema_id = live.count.schema_id
         where = f"{finding.source_topic} partition {live.partition} offset {live.offset}"
         if live.record is None:
@@ -95,7 +94,8 @@ def rows_read(
             holds = "; this id is registered here" if membership.is_known and membership.error_code is None else ""
             what = f"whether the rows with schema id {schema_id} decode: {reason}{holds}"
             yield NotLookedAt(subject=finding.subject, what=what)
-    if known_ids is not None:
+    if before is not None:
+        known_ids = asked_ids.planned | asked_ids.left_out.keys() | set(before.schema_ids)
         yield from _nothing_seen(finding, census, ids_read, memberships, known_ids)
 
 

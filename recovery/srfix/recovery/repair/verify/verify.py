@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol, TypedDict
 
@@ -39,7 +39,6 @@ from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Role, Subject, Topic
 from srfix.serde.windowed import WindowKind
-from srfix.serde.wire import SchemaId
 
 
 class EveryRow(Protocol):
@@ -93,7 +92,6 @@ def verify(
     registry.forget_unknown_ids()
     run = _Run(
         plan=plan,
-        cluster=cluster,
         engine=engine,
         registry=registry,
         supplied=supplied or Supplied(),
@@ -114,7 +112,6 @@ class _Limits(TypedDict):
 @dataclass(slots=True, kw_only=True)
 class _Run:
     plan: Plan
-    cluster: Cluster
     engine: CensusEngine
     registry: Registry
     supplied: Supplied
@@ -127,7 +124,7 @@ class _Run:
     _looked: dict[tuple[Topic, Role, Subject | None], TopicCheck] = field(default_factory=dict)
 
     def events(self) -> Iterator[Event]:
-        topics, survey = self.cluster.topics(), self.survey
+        topics, survey = self.survey.cluster.topics(), self.survey
         subjects = {finding.subject for finding in self.plan.findings}
         for finding in self.plan.findings:
             deletions = [a for a in self.plan.actions if isinstance(a, DeleteVersion) and a.subject == finding.subject]
@@ -154,7 +151,7 @@ class _Run:
                     subjects.add(beside.subject)
                     asked_ids = AskedIds.ask(self.plan, beside, keys.census.restorable_ids(beside.role), self.registry)
                     yield from asked_ids.events(self.registry, is_partial=keys.census.is_partial)
-                    yield from self._rows(beside, keys, asked_ids, None)
+                    yield from rows_read(beside, keys.census, survey, asked_ids, before=None, window=keys.window)
         yield from left_out_elsewhere(self.plan, self.registry, asked=subjects)
 
     def _count(self, finding: PlannedFinding, partitions: int) -> Census:
@@ -168,7 +165,7 @@ class _Run:
         request = CensusRequest(
             topic=finding.source_topic,
             partitions=tuple(range(partitions)),
-            committed=None if is_global else _commits(self.cluster, finding, partitions),
+            committed=None if is_global else _commits(self.survey.cluster, finding, partitions),
             isolation=self.restores.restore_isolation(store.application).isolation,
             **self.limits,
         )
@@ -211,9 +208,7 @@ class _Run:
                 )
         asked_ids = AskedIds.ask(self.plan, finding, census.restorable_ids(finding.role), self.registry)
         yield from asked_ids.events(self.registry, is_partial=census.is_partial)
-        for event in self._rows(
-            finding, keys, asked_ids, asked_ids.planned | asked_ids.left_out.keys() | set(before.schema_ids)
-        ):
+        for event in rows_read(finding, census, self.survey, asked_ids, before=before, window=keys.window):
             # `every_row` reads these rows too, so they count once.
             yield event if self.every_row is None else replace(event, rows=0)
         yield from rows_without_id(finding, census)
@@ -238,19 +233,6 @@ class _Run:
         for role in Role:
             if (store, role) not in planned and (role is Role.VALUE or keys.is_role):
                 yield replace(finding, role=role, subject=store.subject(role), schema_ids=(), planned_ids=())
-
-    def _rows(
-        self, finding: PlannedFinding, keys: KeyRole, asked_ids: AskedIds, known_ids: Collection[SchemaId] | None
-    ) -> Iterator[Event]:
-        return rows_read(
-            finding,
-            keys.census,
-            self.cluster,
-            self.registry,
-            asked_ids.memberships,
-            known_ids=known_ids,
-            window=keys.window,
-        )
 
 
 def _commits(cluster: Cluster, finding: PlannedFinding, partitions: int) -> Mapping[int, int | None]:
@@ -346,16 +328,8 @@ def topic_events(plan: Plan, finding: PlannedFinding, topic_check: TopicCheck, s
     asked_ids = AskedIds.ask(plan, finding, live, survey.registry)
     yield from asked_ids.events(survey.registry, is_partial=census.is_partial)
     read = only_ids(census, finding.role, asked_ids.memberships)
-    known_ids = asked_ids.planned | asked_ids.left_out.keys() | set(plan.expects[subject].schema_ids)
-    yield from rows_read(
-        finding,
-        read,
-        survey.cluster,
-        survey.registry,
-        asked_ids.memberships,
-        known_ids=known_ids,
-        window=None if answer is None else answer.window,
-    )
+    window = None if answer is None else answer.window
+    yield from rows_read(finding, read, survey, asked_ids, before=plan.expects[subject], window=window)
     yield from rows_without_id(finding, census)
     for asked_id in ids_of_subject:
         if asked_id.standing.is_met and asked_id.trouble in _OF_THE_LATEST:
