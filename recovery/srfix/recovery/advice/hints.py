@@ -146,14 +146,8 @@ class ReaderHint:
     detail: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LivenessHint:
-    state: str
-    detail: str
-
-
-Hint: TypeAlias = ReaderHint | GenerationHint | LivenessHint | RestoreIsolation
-"""A `RestoreIsolation` is a hint only if somebody writes in transactions."""
+Hint: TypeAlias = ReaderHint | GenerationHint | RestoreIsolation | Observation
+"""A `RestoreIsolation` is a hint only if somebody writes in transactions; an `Observation` changes nothing."""
 
 
 def gather_hints(store: SuspectStore, survey: Survey, topic: Topic | None = None) -> tuple[Hint, ...]:
@@ -217,8 +211,8 @@ def _observation(hint: Hint) -> Observation:
             return Observation(kind="reader", says=hint.reader.value, weight=hint.weight, detail=hint.detail)
         case GenerationHint():
             return Observation(kind="streams-version", says=str(hint), weight=hint.weight, detail=hint.detail)
-        case LivenessHint():
-            return Observation(kind="group-state", says=hint.state, weight=Weight.STRONG, detail=hint.detail)
+        case Observation():
+            return hint
         case RestoreIsolation():
             weight = hint.weight or Weight.WEAK
             return Observation(kind="isolation", says=hint.isolation.value, weight=weight, detail=hint.detail or "")
@@ -300,7 +294,7 @@ def _generation_hints(store: SuspectStore, survey: Survey) -> Iterator[Generatio
             yield hint
 
 
-def _liveness_hints(store: SuspectStore, survey: Survey) -> Iterator[LivenessHint]:
+def _liveness_hints(store: SuspectStore, survey: Survey) -> Iterator[Observation]:
     state = survey.group_state(store.application)
     if state.members is None or state.state is None:
         return
@@ -309,4 +303,4 @@ def _liveness_hints(store: SuspectStore, survey: Survey) -> Iterator[LivenessHin
         if state.members
         else "its group has no members: the application is stopped, or its threads have died"
     )
-    yield LivenessHint(state=state.state, detail=detail)
+    yield Observation(kind="group-state", says=state.state, weight=Weight.STRONG, detail=detail)

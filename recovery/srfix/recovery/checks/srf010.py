@@ -56,33 +56,25 @@ def may_be_producers(facts: StoreFacts, role: RoleFacts, schema_id: SchemaId, co
 
 
 def internal_versions(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> Mapping[SchemaId, str]:
-    """The ids that `_internal` gives; none if some record was not counted, or does not carry its id itself."""
+    """The live ids under the source's subject that no record carries, with the reasons why they are internal; none if
+    some record was not counted, or does not carry its id itself."""
     census = facts.census
-    if census is None or census.is_partial or any(partition.of(role.role).guids for partition in census.partitions):
+    if facts.source is None or census is None or census.is_partial:
         return {}
-    return dict(_internal(facts, role, census.ids(role.role), context))
-
-
-def _internal(
-    facts: StoreFacts, role: RoleFacts, carried: Collection[SchemaId], context: CheckContext
-) -> Iterator[tuple[SchemaId, str]]:
-    """The live ids under the source's subject that no record carries, with the reasons why they are internal."""
-    if facts.source is None:
-        return
+    if any(partition.of(role.role).guids for partition in census.partitions):
+        return {}
+    carried = census.ids(role.role)
     subject = facts.store.source_subject(facts.source.topic, role.role)
     on_disk = frozenset() if facts.rows is None else facts.rows.ids(role.role)
     source_memberships = {
         i: context.membership(subject, i) for i in sorted({*role.state.schema_ids, *on_disk}.difference(carried))
     }
     if not any(m.is_known and m.error_code is None and m.answered_subject is None for m in source_memberships.values()):
-        return
+        return {}
     source = context.state_of(subject)
     live = {version.schema_id for version in source.live}
-    for schema_id, membership in source_memberships.items():
-        if schema_id in live:
-            why = _why_internal(facts, role, source, carried, membership)
-            if why is not None:
-                yield schema_id, why
+    reasons = {i: _why_internal(facts, role, source, carried, m) for i, m in source_memberships.items() if i in live}
+    return {i: why for i, why in reasons.items() if why is not None}
 
 
 def _why_internal(

@@ -11,6 +11,7 @@ from msgspec import Meta, Struct, convert, field
 
 from srfix.recovery.documents import Instant, Part, Sha256, VersionedDocument
 from srfix.recovery.errors import PlanError
+from srfix.recovery.ids_in_words import counted
 from srfix.recovery.plans.documents import PlanFiles, plan_digest
 from srfix.serde.printable import capitalized
 from srfix.serde.properties.kafka_client import Isolation
@@ -178,9 +179,8 @@ def describe(plan: TopicPlan, step: TopicStep) -> str:
     if step.partition is None:
         return f"create the topic {plan.work.topic} with {len(plan.work.partitions)} partitions"
     rows = plan.work.partitions[step.partition]
-    what = "rows" if step.kind == FILL_PARTITION else "tombstones"
-    what = what.removesuffix("s") if rows.rows == 1 else what
-    return f"write {rows.rows:,} {what} to {plan.work.topic}[{step.partition}]"
+    what = counted(rows.rows, "row" if step.kind == FILL_PARTITION else "tombstone")
+    return f"write {what} to {plan.work.topic}[{step.partition}]"
 
 
 class TopicStepPart(Part):
