@@ -51,8 +51,8 @@ def find_of_topic(request: TopicRequest) -> Iterator[TopicFinding]:
 
     by_subject: dict[Subject, list[AskedId]] = {}
     for asked_id in request.answer.ids:
-        is_needless = asked_id.trouble is None and not asked_id.membership.is_missing
-        if asked_id.trouble is not Trouble.UNKNOWN_ID and not is_needless:
+        is_no_fault = asked_id.trouble is None and not asked_id.membership.is_missing
+        if asked_id.trouble is not Trouble.UNKNOWN_ID and not is_no_fault:
             by_subject.setdefault(asked_id.subject or request.subject, []).append(asked_id)
     if not by_subject:
         return
