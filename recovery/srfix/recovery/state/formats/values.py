@@ -24,7 +24,7 @@ from operator import itemgetter
 from typing import Final, TypeAlias, TypeVar, cast
 
 from srfix.recovery.errors import FormatError
-from srfix.serde.java_ints import written_varint
+from srfix.serde.java_ints import read_varint, written_varint
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
@@ -39,8 +39,6 @@ WINDOW_WITH_HEADERS: Final = "windowKeyValueWithHeaders"
 
 _TIMESTAMP: Final = struct.Struct(">q")
 _NO_TIMESTAMP: Final = -1
-_MOST_VARINT_BYTES: Final = 5
-_INT_BITS: Final = 32
 _NO_HEADERS: Final = b"\0"
 _HEADERLESS: Final = struct.Struct(">bq")
 """Before a value: no headers, its timestamp."""
@@ -159,17 +157,10 @@ def _encoded_headers(headers: Headers) -> bytes:
 
 
 def _varint(value: bytes, at: int, end: int) -> tuple[int, int]:
-    number = 0
-    for index in range(_MOST_VARINT_BYTES):
-        if at + index >= end:
-            break
-        byte = value[at + index]
-        number |= (byte & 0x7F) << (7 * index)
-        if not byte & 0x80:
-            if number >> _INT_BITS:
-                break
-            return (number >> 1) ^ -(number & 1), at + index + 1
-    raise FormatError("a size before the headers of a value is cut short, or invalid")
+    try:
+        return read_varint(value, at, end)
+    except (IndexError, ValueError):
+        raise FormatError("a size before the headers of a value is cut short, or invalid") from None
 
 
 def _bytes(count: int) -> str:

@@ -8,12 +8,10 @@ from __future__ import annotations
 from typing import Final
 
 from srfix.serde.errors import DecodeError, TruncatedBodyError
-from srfix.serde.java_ints import written_varint
+from srfix.serde.java_ints import read_varint, written_varint
 
 _MOST: Final = 32
 """The deepest nesting of messages that protoc accepts."""
-_MOST_BYTES: Final = 5
-"""The most bytes of a varint with 32 bits."""
 
 
 def read_indexes(payload: bytes, offset: int) -> tuple[tuple[int, ...], int]:
@@ -42,15 +40,12 @@ def written_indexes(indexes: tuple[int, ...]) -> bytes:
 
 
 def _varint(payload: bytes, offset: int) -> tuple[int, int]:
-    number = 0
-    for place in range(_MOST_BYTES):
-        if offset + place >= len(payload):
-            raise TruncatedBodyError(
-                f"The payload has {len(payload)} bytes and ends within its message indexes. It was cut off, or its producer is "
-                "not a Protobuf serializer with a registry."
-            )
-        byte = payload[offset + place]
-        number |= (byte & 0x7F) << 7 * place
-        if byte < 0x80:
-            return number >> 1 ^ -(number & 1), offset + place + 1
-    raise DecodeError("The payload has message indexes beyond 32 bits. It is corrupt.")
+    try:
+        return read_varint(payload, offset, len(payload))
+    except IndexError:
+        raise TruncatedBodyError(
+            f"The payload has {len(payload)} bytes and ends within its message indexes. It was cut off, or its producer is "
+            "not a Protobuf serializer with a registry."
+        ) from None
+    except ValueError:
+        raise DecodeError("The payload has message indexes beyond 32 bits. It is corrupt.") from None
