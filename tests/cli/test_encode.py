@@ -18,6 +18,7 @@ def said(done: subprocess.CompletedProcess[str], code: int = 0) -> list[str]:
 
 
 PHANTOM = ("--application", damage.APPLICATION, "--store", damage.STORE)
+NOWHERE = ("--registry", "http://127.0.0.1:1")
 COLUMNS = "ID INT, PRICE DECIMAL(6, 2), TAGS ARRAY<STRING>, `at` TIMESTAMP"
 ROW = '{"id": 7, "price": 12.30, "TAGS": ["a", null], "at": 1592276400123}'
 DECODED = {
@@ -257,6 +258,14 @@ class TestWhatMakesNoSense:
             (("decode",), "Name a TOPIC"),
             (("decode", "--payload", "zz", "--schema", '"int"'), "is not hexadecimal"),
             (("decode", "--payload", "00", "--framed"), "--framed needs --schema"),
+            (
+                ("decode", "--payload", "00", *NOWHERE, "--resolve", "one-subject"),
+                "needs a subject: give TOPIC, --subject",
+            ),
+            (
+                ("decode", "--payload", "00", *NOWHERE, "--resolve", "dual-subject", "--subject", "a-value"),
+                "needs the second subject: give TOPIC, or --second-subject",
+            ),
             (("decode", "--payload", "00", "--format", "kafka"), "needs its columns"),
             (("decode", "--payload", "7|a", "--format", "delimited"), "needs its columns"),
             (("decode", "--payload", "7", "--format", "json", "--delimiter", ";"), "DELIMITED has a delimiter"),

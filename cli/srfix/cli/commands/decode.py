@@ -171,7 +171,8 @@ def decode(
     with ExitStack() as stack:
         resolver: Resolver = NoRegistry()
         if reading.asks_a_registry:
-            resolver = choice.resolver(stack.enter_context(connection.registry_client()), reading.roles)
+            registry = stack.enter_context(connection.registry_client())
+            resolver = choice.resolver(registry, reading.roles, has_topic=topic is not None)
         if payloads:
             (half,) = reading.roles
             read_payload = reading.deserializer(resolver, half)

@@ -149,9 +149,11 @@ class PolicyChoice:
         registry: RegistryClient,
         roles: tuple[Role, ...],
         *,
+        has_topic: bool = True,
         on_second: Callable[[SecondAnswered], None] | None = None,
     ) -> Resolver:
-        """`on_second` is called when a second subject answered. With None, srfix prints a line on standard error."""
+        """Without a topic, no subject is named after it. `on_second` is called when a second subject answered. With None,
+        srfix prints a line on standard error."""
         from srfix.serde.resolve.policies import ById, DualSubject, UnderOneSubject
         from srfix.serde.subjects.strategies import TopicSubject
 
@@ -166,11 +168,17 @@ class PolicyChoice:
             named = DEFAULT_CONTEXT if self.subject is None else split_context(self.subject)[0]
             return ById(registry, context=named)
         if policy == ONE_SUBJECT:
+            if first is None and not has_topic:
+                raise UsageError(
+                    f"--resolve {ONE_SUBJECT} needs a subject: give TOPIC, --subject, or --application and --store."
+                )
             return UnderOneSubject(registry, first or TopicSubject())
         if first is None:
             raise UsageError(
                 f"--resolve {DUAL_SUBJECT} needs the first subject: --subject, or --application and --store."
             )
+        if second is None and not has_topic:
+            raise UsageError(f"--resolve {DUAL_SUBJECT} needs the second subject: give TOPIC, or --second-subject.")
         return DualSubject(
             registry,
             first=first,
