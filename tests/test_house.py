@@ -127,7 +127,6 @@ IMPLEMENTATIONS = {
     "srfix.serde.formats.avro",
     "srfix.serde.formats.json",
     "srfix.serde.formats.json_schema",
-    "srfix.serde.formats.protobuf",
 }
 """Folders that are one implementation of an interface: their front has its names, as a sibling's file has."""
 

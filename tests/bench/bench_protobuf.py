@@ -33,8 +33,8 @@ from google.protobuf.message_factory import GetMessageClass
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import ProtobufDeserializer
-from srfix.serde.formats.protobuf import internal_schema
 from srfix.serde.formats.protobuf.descriptors import compiled
+from srfix.serde.formats.protobuf.internal import internal_schema
 from srfix.serde.interface import Row, Value
 from srfix.serde.serializer import ProtobufSerializer
 from srfix.serde.specs import WriteSpec

@@ -27,7 +27,7 @@ from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Map, S
 from srfix.serde.connect.columns import columns_of, connect_of
 from srfix.serde.connect.schema import struct
 from srfix.serde.errors import ColumnError, DecodeError, EncodeError, SchemaError
-from srfix.serde.formats import protobuf
+from srfix.serde.formats.protobuf import format as protobuf
 from srfix.serde.formats.protobuf.connect import connect_schema
 from srfix.serde.formats.protobuf.descriptors import compiled
 from srfix.serde.formats.protobuf.indexes import read_indexes, written_indexes

@@ -20,8 +20,9 @@ from typing import Any, Final
 
 from srfix.serde import SrfixError, parse_columns
 from srfix.serde.engine import Decode
-from srfix.serde.formats import avro, json_schema, protobuf
+from srfix.serde.formats import avro, json_schema
 from srfix.serde.formats import json as plain_json
+from srfix.serde.formats.protobuf import format as protobuf
 from srfix.serde.specs import ReadSpec, WriteSpec
 from tests.serde.avro_schemas import array, decimal, enum, fixed, map_of, numbered, record
 from tests.serde.fuzz.mutations import varint

@@ -15,7 +15,7 @@ from srfix.serde import (
     parse_columns,
     print_columns,
 )
-from srfix.serde.formats import protobuf
+from srfix.serde.formats.protobuf import format as protobuf
 from srfix.serde.formats.protobuf import nosr
 from srfix.serde.java_ints import LONG_MAX
 from srfix.serde.specs import WriteSpec

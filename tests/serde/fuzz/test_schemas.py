@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.serde import ById, SchemaDeserializer, SerdeContext, parse_columns
-from srfix.serde.formats import avro, json_schema, protobuf
+from srfix.serde.formats import avro, json_schema
+from srfix.serde.formats.protobuf import format as protobuf
 from srfix.serde.formats.table import format_of, schema_module_of
 from srfix.serde.specs import WriteSpec
 from srfix.serde.wire import frame_id

@@ -110,7 +110,7 @@ def _inferred(
     registry: RegistryClient, subject: str, version: int | Literal["latest"], half: RecordHalf, full_name: str | None
 ) -> Inferred:
     """The columns of a subject's schema, read by its own type. In Protobuf the full name also chooses the message."""
-    from srfix.serde.formats import protobuf
+    from srfix.serde.formats.protobuf import format as protobuf
     from srfix.serde.schemas.references import reference_texts
 
     registered_schema = registry.version(subject, version).schema

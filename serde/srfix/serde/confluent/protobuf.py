@@ -53,8 +53,9 @@ from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import EncodeError, UsageError
 from srfix.serde.formats.protobuf.bodies import body_decoder
 from srfix.serde.formats.protobuf.bodies import reader as body_reader
+from srfix.serde.formats.protobuf.decode import same
 from srfix.serde.formats.protobuf.descriptors import KNOWN_IMPORTS, Compiled, compiled
-from srfix.serde.formats.protobuf.encode import plain_encoder
+from srfix.serde.formats.protobuf.encode import message_encoder
 from srfix.serde.formats.protobuf.indexes import read_indexes
 from srfix.serde.formats.table import Format, format_of
 from srfix.serde.interface import Context, Value
@@ -125,7 +126,7 @@ class ProtobufSchema:
 
     def encoder(self) -> Encode:
         name, message_type = self.written_name, self._message_type
-        encode_dict = plain_encoder(self._written, None)
+        encode_dict = message_encoder(self._written, None)
         not_written = import_module("google.protobuf.message").EncodeError
 
         def encode(value: object, prefix: bytes) -> bytes:
@@ -148,26 +149,22 @@ class ProtobufSchema:
         """Reads any message into the class; without a class, into the reader's message of the same name."""
         own = self._own
         if own is not None and reader is None:  # without a registry the writer's messages are unknown
-            read = body_reader(own, _unchanged)
+            read = body_reader(own, same)
             return lambda payload, body_offset: read(payload[read_indexes(payload, body_offset)[1] :])
         schema = self._compiled()
 
         def make(indexes: tuple[int, ...]) -> Callable[[bytes], Value]:
             written = schema.message(indexes)
             if own is not None or reader is None:
-                return body_reader(written if own is None else own, _unchanged)
+                return body_reader(written if own is None else own, same)
             # If the reader's schema lacks a message, this is an error only when a payload holds this message.
-            named = cache(lambda: body_reader(reader._compiled().named(written.full_name), _unchanged))
+            named = cache(lambda: body_reader(reader._compiled().named(written.full_name), same))
             return lambda body: named()(body)
 
         return body_decoder(make, framed=True)
 
     def columns_decoder(self, reader: ProtobufSchema | None, spec: ReadSpec) -> Decode:
         return decode_plan(Format.PROTOBUF, self._text, spec, self._references)
-
-
-def _unchanged(message: Any) -> Value:
-    return cast("Value", message)
 
 
 def _file_text(file: Any) -> str:

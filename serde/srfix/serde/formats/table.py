@@ -90,7 +90,12 @@ _TABLE: Final = {
     Format.AVRO: _Row("avro", "Avro", "AVRO"),
     Format.JSON_SR: _Row("json_schema", "JSON_SR", "JSON"),
     Format.PROTOBUF: _Row(
-        "protobuf", "Protobuf", "PROTOBUF", wraps=True, before_body=b"\0", libraries=("google.protobuf", "grpc_tools")
+        "protobuf.format",
+        "Protobuf",
+        "PROTOBUF",
+        wraps=True,
+        before_body=b"\0",
+        libraries=("google.protobuf", "grpc_tools"),
     ),
     Format.JSON: _Row("json", "JSON"),
     Format.KAFKA: _Row("kafka", "KAFKA", wraps=False),

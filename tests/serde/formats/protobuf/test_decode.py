@@ -25,7 +25,7 @@ from srfix.serde import (
     columns_from_protobuf,
     parse_columns,
 )
-from srfix.serde.formats import protobuf
+from srfix.serde.formats.protobuf import format as protobuf
 from srfix.serde.formats.protobuf import nosr
 from srfix.serde.interface import Value
 from srfix.serde.specs import ReadSpec

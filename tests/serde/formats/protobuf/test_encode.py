@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import datetime
+import re
 import sys
 from collections.abc import Callable
 from decimal import Decimal as Number
@@ -22,8 +23,9 @@ from srfix.serde import (
     UsageError,
     parse_columns,
 )
-from srfix.serde.formats import protobuf
+from srfix.serde.connect.coercions import EPOCH
 from srfix.serde.formats.protobuf import descriptors, nosr
+from srfix.serde.formats.protobuf import format as protobuf
 from srfix.serde.specs import NullableRepresentation, ReadSpec, WriteSpec
 from tests.serde.formats.protobuf.runtime import IMPORTS, P2, P3, message_class
 
@@ -649,6 +651,44 @@ class TestStructsOfGoogle:
 def test_whatever_the_runtime_raises_is_an_error_of_the_row(row: dict[str, object], path: str) -> None:
     with pytest.raises(EncodeError, match=rf"^The row does not fit its Protobuf schema at ->{path} \("):
         protobuf.encoder(_FREE, WriteSpec())(row, b"")
+
+
+_OWNED = f"""{P3} import "google/protobuf/wrappers.proto"; import "google/protobuf/timestamp.proto";
+  message M {{ message O {{}} O owner = 1; google.protobuf.StringValue nick = 2; google.protobuf.Timestamp at = 3; M m = 4;
+  repeated google.protobuf.Timestamp times = 5; }}"""
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ({"owner": 5}, "->owner (the message M.O is written as a dict of its fields; got int)"),
+        (
+            {"nick": "a"},
+            "->nick (the message google.protobuf.StringValue is written as a dict of its fields, such as {'value': 'a'}; got "
+            "str)",
+        ),
+        ({"m": {"owner": []}}, "->m->owner (the message M.O is written as a dict of its fields; got list)"),
+    ],
+)
+def test_a_message_is_written_as_a_dict(row: dict[str, object], reason: str) -> None:
+    with pytest.raises(EncodeError) as refused:
+        protobuf.encoder(_OWNED, WriteSpec())(row, b"")
+    assert str(refused.value) == f"The row does not fit its Protobuf schema at {reason}."
+
+
+@pytest.mark.parametrize(
+    ("row", "path"),
+    [
+        ({"at": datetime.datetime(2026, 1, 1)}, "->at"),
+        ({"m": {"at": datetime.datetime(2026, 1, 1)}}, "->m->at"),
+        ({"times": [EPOCH, datetime.datetime(2026, 1, 1)]}, "->times[1]"),
+    ],
+)
+def test_a_datetime_without_zone_is_no_instant(row: dict[str, object], path: str) -> None:
+    """The runtime takes it as UTC; srfix refuses it everywhere."""
+    with pytest.raises(EncodeError, match=re.escape(f"{path} needs a datetime with a time zone, got datetime")):
+        protobuf.encoder(_OWNED, WriteSpec())(row, b"")
+    assert protobuf.encoder(_OWNED, WriteSpec())({"at": EPOCH, "times": [EPOCH]}, b"") == bytes.fromhex("001a002a00")
 
 
 def test_no_column_is_written_to_a_float() -> None:

@@ -14,7 +14,7 @@ from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
 
 from srfix.serde import CaseRule, SchemaError, SrfixError, parse_columns
 from srfix.serde.bounds import PROTOBUF_SCHEMA_LEVELS
-from srfix.serde.formats import protobuf
+from srfix.serde.formats.protobuf import format as protobuf
 from srfix.serde.schemas.references import ReferenceText
 from srfix.serde.specs import ReadSpec, WriteSpec
 
@@ -147,7 +147,7 @@ class TestTexts:
             [
                 sys.executable,
                 "-c",
-                "import sys; from srfix.serde.formats import protobuf; protobuf.check_schema(sys.argv[1])",
+                "import sys; from srfix.serde.formats.protobuf import format; format.check_schema(sys.argv[1])",
                 text,
             ],
             capture_output=True,

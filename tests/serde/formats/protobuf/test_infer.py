@@ -7,7 +7,7 @@ import re
 import pytest
 
 from srfix.serde import ColumnError, SchemaError, columns_from_protobuf, parse_columns, print_columns
-from srfix.serde.formats import protobuf
+from srfix.serde.formats.protobuf import format as protobuf
 from srfix.serde.formats.table import Format, field_names, record_name, schema_module_of
 from srfix.serde.schemas.models import Schema
 from srfix.serde.schemas.references import ReferenceText

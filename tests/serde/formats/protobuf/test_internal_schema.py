@@ -8,7 +8,7 @@ from hypothesis import given
 
 from srfix.serde import ColumnError, Columns, Role, SchemaError, parse_columns
 from srfix.serde.columns.types import Array, ColumnType, Map, Struct
-from srfix.serde.formats import protobuf
+from srfix.serde.formats.protobuf import format as protobuf
 from srfix.serde.specs import NullableRepresentation, WriteSpec
 from tests.strategies import avro_columns
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from srfix.serde import CaseRule, Columns, parse_columns
 from srfix.serde.columns.types import Array, ColumnType, Map, ScalarType, Struct
-from srfix.serde.formats import protobuf
+from srfix.serde.formats.protobuf import format as protobuf
 from srfix.serde.specs import ReadSpec, WriteSpec
 from tests.examples import examples
 from tests.serde.formats.protobuf.runtime import message_class

@@ -9,7 +9,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 from srfix.serde.columns.text import print_columns
 from srfix.serde.errors import SchemaError
-from srfix.serde.formats import protobuf
+from srfix.serde.formats.protobuf import format as protobuf
 from srfix.serde.formats.protobuf.descriptors import compiled
 from srfix.serde.formats.protobuf.indexes import written_indexes
 from srfix.serde.specs import ReadSpec

@@ -93,42 +93,35 @@ def reader(message: Descriptor, read: Callable[[Any], Value], budget: Budget | N
     from google.protobuf.message import DecodeError as ParseError
 
     made = class_of(message)
-    parse, measured = made.FromString, _room_check(message)
-    lacking = None
+    parse: Callable[[bytes], Any] = made.FromString
+    measured, lacking = _room_check(message), None
     if budget is not None and any(field.is_required for part in messages_in(message) for field in part.fields):
         lacking = made.FindInitializationErrors
+
+    def parse_checked(body: bytes) -> Any:
+        if measured is not None:
+            measured(body)
+        parsed = made.FromString(body)
+        if lacking is not None and (names := lacking(parsed)):
+            raise DecodeError(f"The body lacks fields that its schema requires: {', '.join(names)}.")
+        if budget is not None:
+            budget.begin(len(body))
+        return parsed
+
+    if measured is not None or lacking is not None or (budget is not None and budget.is_needed):
+        parse = parse_checked
 
     def read_body(body: bytes) -> Value:
         try:
             parsed = parse(body)
         except ParseError as error:
-            raise _no_message(message, body, error) from error
+            raise DecodeError(
+                f"The {len(body)} bytes of the body are not a message {message.full_name} ({error}). They are corrupt or cut "
+                "off, or were written under another schema."
+            ) from error
         return read(parsed)
 
-    if measured is None and lacking is None and (budget is None or not budget.is_needed):
-        return read_body
-
-    def read_checked(body: bytes) -> Value:
-        try:
-            if measured is not None:
-                measured(body)
-            parsed = parse(body)
-        except ParseError as error:
-            raise _no_message(message, body, error) from error
-        if lacking is not None and (names := lacking(parsed)):
-            raise DecodeError(f"The body lacks fields that its schema requires: {', '.join(names)}.")
-        if budget is not None:
-            budget.begin(len(body))
-        return read(parsed)
-
-    return read_checked
-
-
-def _no_message(message: Descriptor, body: bytes, error: Exception) -> DecodeError:
-    return DecodeError(
-        f"The {len(body)} bytes of the body are not a message {message.full_name} ({error}). They are corrupt or cut off, or "
-        "were written under another schema."
-    )
+    return read_body
 
 
 def _room_check(message: Descriptor) -> Callable[[bytes], None] | None:

@@ -11,14 +11,13 @@ stops being repeated. These are the rules of 7.9.9 and 8.2.1. Later releases als
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
+from google.protobuf.descriptor_pb2 import FieldDescriptorProto
 
 from srfix.serde.bounds import COMPATIBILITY_REASONS
 from srfix.serde.errors import SchemaError
-from srfix.serde.formats.protobuf.descriptors import is_proto3
+from srfix.serde.formats.protobuf.descriptors import is_proto3, local_name, messages_within, oneofs_of
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -48,31 +47,24 @@ def cannot_read(update: Compiled, original: Compiled) -> list[str]:
     return sorted(f"{difference}." for difference in differences)[:COMPATIBILITY_REASONS]
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(NamedTuple):
     type: FieldDescriptor
-    label: int | None
+    label: str | None
     """The label in the text; None if the text has none."""
     oneof: str | None
 
 
 def _fields(message: Descriptor) -> dict[int, _Field]:
     """The fields by number, without groups. A proto3 field with `optional` does not count as a field in a oneof."""
-    proto = DescriptorProto()
-    message.CopyToProto(proto)
-    fields: dict[int, _Field] = {}
-    for field, written in zip(message.fields, proto.field, strict=True):
-        oneof = None if field.containing_oneof is None or written.proto3_optional else field.containing_oneof.name
-        has_none = is_proto3(message.file) and written.label == written.LABEL_OPTIONAL and not written.proto3_optional
-        if written.type != written.TYPE_GROUP:
-            fields[written.number] = _Field(field, None if has_none or oneof else written.label, oneof)
+    oneofs, fields = oneofs_of(message), {}
+    for field in message.fields:
+        oneof = field.containing_oneof
+        name = oneof.name if oneof is not None and oneof in oneofs else None
+        has_label = name is None and (field.is_repeated or oneof is not None or not is_proto3(message.file))
+        label = "required" if field.is_required else "repeated" if field.is_repeated else "optional"
+        if field.type != field.TYPE_GROUP:
+            fields[field.number] = _Field(field, label if has_label else None, name)
     return fields
-
-
-def _nested(message: Descriptor) -> dict[str, Descriptor]:
-    """The messages that are nested in a message, except those of groups and map entries."""
-    groups = {field.message_type for field in message.fields if field.type == field.TYPE_GROUP}
-    return {n.name: n for n in message.nested_types if n not in groups and not n.GetOptions().map_entry}
 
 
 class _Comparison:
@@ -94,7 +86,7 @@ class _Comparison:
         if pair in self._compared:
             return
         self._compared.add(pair)
-        old, new, required = _fields(old_message), _fields(new_message), FieldDescriptorProto.LABEL_REQUIRED
+        old, new = _fields(old_message), _fields(new_message)
         oneofs = {field.oneof: f"{path}/{field.oneof}" for field in new.values() if field.oneof is not None}
         for oneof, place in oneofs.items():
             before = [old[number].oneof for number, field in new.items() if field.oneof == oneof and number in old]
@@ -105,17 +97,17 @@ class _Comparison:
         for number in sorted(old.keys() | new.keys()):
             was, now = old.get(number), new.get(number)
             if was is not None and now is not None and was.oneof == now.oneof:
-                yield from self._field(
-                    was, now, f"{path}/{number}" if was.oneof is None else f"{oneofs[was.oneof]}/{number}"
-                )
+                place = path if was.oneof is None else oneofs[was.oneof]
+                yield from self._field(was, now, f"{place}/{number}")
                 continue
             if was is not None and was.oneof in oneofs:
                 yield f"ONEOF_FIELD_REMOVED: the field {oneofs[was.oneof]}/{number} was removed from the oneof"
-            elif now is None and was is not None and was.label == required:
+            elif now is None and was is not None and was.label == "required":
                 yield f"REQUIRED_FIELD_REMOVED: the required field {path}/{number} was removed"
-            if now is not None and now.label == required:
+            if now is not None and now.label == "required":
                 yield f"REQUIRED_FIELD_ADDED: the field {path}/{number} is new and required"
-        yield from self.types(_nested(old_message), _nested(new_message), path)
+        inner, new_inner = ({one.name: one for one in messages_within(whole)} for whole in (old_message, new_message))
+        yield from self.types(inner, new_inner, path)
 
     def _field(self, was: _Field, now: _Field, path: str) -> Iterator[str]:
         """`FieldSchemaDiff.compare`."""
@@ -132,24 +124,19 @@ class _Comparison:
             if _GROUP_OF[was.type] != _GROUP_OF[now.type]:
                 yield f"FIELD_SCALAR_KIND_CHANGED: {path} has a type that cannot read payloads of the old type"
         elif _kind(old) == "map":
-            for name in ("key", "value"):
-                yield from self._compare_types(old.fields_by_name[name], new.fields_by_name[name], path)
-        elif (local_name := _local_name(old)) != _local_name(new):
+            for part in ("key", "value"):
+                yield from self._compare_types(old.fields_by_name[part], new.fields_by_name[part], path)
+        elif (name := local_name(old)) != local_name(new):
             yield f"FIELD_NAMED_TYPE_CHANGED: {path} has another message type"
         elif (old.file.name, new.file.name) != self._files:
             # An imported message is compared at each field that has it as its type (`FieldSchemaDiff.compareMessageTypes`).
-            inner = [*self._messages(old, new, f"#/{local_name.replace('.', '/')}")]
-            yield from (
-                *inner,
-                *([f"FIELD_NAMED_TYPE_CHANGED: {path} has an incompatibly changed message type"] if inner else []),
-            )
+            inner = [*self._messages(old, new, f"#/{name.replace('.', '/')}")]
+            yield from inner
+            if inner:
+                yield f"FIELD_NAMED_TYPE_CHANGED: {path} has an incompatibly changed message type"
 
 
 def _kind(message: Descriptor | None) -> str:
     if message is None:
         return "scalar"
     return "map" if message.GetOptions().map_entry else "message"
-
-
-def _local_name(message: Descriptor) -> str:
-    return message.full_name.removeprefix(f"{message.file.package}.")

@@ -26,6 +26,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from srfix.serde.columns.types import ColumnType, Struct
@@ -47,7 +48,7 @@ from srfix.serde.connect.schema import (
 from srfix.serde.connect.time_units import TimeUnit, time_unit
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.connect_type import ConnectWriterType
-from srfix.serde.formats.protobuf.descriptors import Compiled, message_of
+from srfix.serde.formats.protobuf.descriptors import Compiled, message_of, oneofs_of
 from srfix.serde.java_ints import is_int
 from srfix.serde.projection.tree import WriterField
 
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 UNION_NAME: Final = "io.confluent.connect.protobuf.Union"
 """The prefix of the name of a oneof's STRUCT (`ProtobufData.PROTOBUF_TYPE_UNION`)."""
 _WRAPPED: Final = ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
-_WRAPPERS: Final = frozenset(f"google.protobuf.{name}Value" for name in _WRAPPED)
+WRAPPERS: Final = frozenset(f"google.protobuf.{name}Value" for name in _WRAPPED)
 """The messages of `google/protobuf/wrappers.proto`."""
 # The values of FieldDescriptor.TYPE_*, copied so that this module does not load the runtime.
 STRING: Final = 9
@@ -80,25 +81,18 @@ _INT: Final = re.compile(r"[+-]?[0-9]{1,10}", re.ASCII)
 def connect_schema(compiled: Compiled, message: Descriptor, *, unwrap_primitives: bool = True) -> ConnectSchema:
     """The Connect schema of a message. A message that contains itself gives a cyclic schema."""
     try:
-        return _Conversion(compiled, _WRAPPERS if unwrap_primitives else frozenset()).message(message)
+        return _Conversion(compiled, WRAPPERS if unwrap_primitives else frozenset()).message(message)
     except RecursionError:
         raise SchemaError("The schema's messages nest too deep, imports included.") from None
 
 
 def parts(message: Descriptor) -> Iterator[tuple[str, FieldDescriptor | OneofDescriptor]]:
     """The parts of a message's STRUCT by name, in order: first the oneofs, then the fields that are in no oneof."""
-    from google.protobuf.descriptor_pb2 import DescriptorProto
-
-    proto = DescriptorProto()
-    message.CopyToProto(proto)
-    # Only the descriptor's proto shows which oneofs merely represent a proto3 `optional`.
-    optionals = {field.oneof_index for field in proto.field if field.proto3_optional}
-    for oneof in message.oneofs:
-        if oneof.index not in optionals:
-            yield f"{oneof.name}_{oneof.index}", oneof
+    oneofs = oneofs_of(message)
+    for oneof in oneofs:
+        yield f"{oneof.name}_{oneof.index}", oneof
     for field in message.fields:
-        is_in_oneof = field.containing_oneof is not None and field.containing_oneof.index not in optionals
-        if not is_in_oneof and field.type != field.TYPE_GROUP:
+        if field.containing_oneof not in oneofs and field.type != field.TYPE_GROUP:
             yield field.name, field
 
 
@@ -132,39 +126,32 @@ class _Conversion:
         if schema is None:
             schema = ConnectSchema(type=ConnectType.STRUCT, name=message.full_name, optional=True)
             self._messages[message.full_name] = schema
-            complete(schema, [ConnectField(name, self._part(part)) for name, part in parts(message)])
+            complete(schema, [ConnectField(name, self.part(part)) for name, part in parts(message)])
         return schema
 
-    def _part(self, part: Any) -> ConnectSchema:
+    def part(self, part: Any) -> ConnectSchema:
+        """The schema of a oneof, or of a field."""
         if hasattr(part, "fields"):
-            fields = (ConnectField(field.name, self.field(field)) for field in part.fields)
+            fields = (ConnectField(field.name, self.part(field)) for field in part.fields)
             return struct(fields, name=f"{UNION_NAME}.{part.full_name}", optional=True)
-        return self.field(part)
-
-    def field(self, field: FieldDescriptor) -> ConnectSchema:
-        if is_map(field):
-            key, value = message_of(field).fields
-            return map_of(self.field(key), self.field(value), optional=True)
-        type_ = self._message_type(field) if field.message_type is not None else self._scalar(field)
-        return array(type_, optional=True) if field.is_repeated else type_
-
-    def _scalar(self, field: FieldDescriptor) -> ConnectSchema:
-        if field.enum_type is not None:
-            return ConnectSchema(type=ConnectType.STRING, name=field.enum_type.full_name, optional=True)
-        type_ = _TYPES[field.type]
-        if type_ is ConnectType.INT32:
-            type_ = NARROW_BY_WORD.get(self._compiled.meta(field).get("connect.type", ""), type_)
-        return primitive(type_, optional=True)
-
-    def _message_type(self, field: FieldDescriptor) -> ConnectSchema:
-        message = message_of(field)
-        match message.full_name:
-            case "confluent.type.Decimal":
-                meta = self._compiled.meta(field)
-                return decimal(_number(meta.get("scale")) or 0, _number(meta.get("precision")), optional=True)
-            case name if name in _TIMES:
-                return _TIMES[name](optional=True)
-        return self.message(message)
+        if is_map(part):
+            key, value = message_of(part).fields
+            return map_of(self.part(key), self.part(value), optional=True)
+        message, meta = part.message_type, partial(self._compiled.meta, part)
+        if part.enum_type is not None:
+            type_ = ConnectSchema(type=ConnectType.STRING, name=part.enum_type.full_name, optional=True)
+        elif message is None:
+            connect = _TYPES[part.type]
+            if connect is ConnectType.INT32:
+                connect = NARROW_BY_WORD.get(meta().get("connect.type", ""), connect)
+            type_ = primitive(connect, optional=True)
+        elif message.full_name == "confluent.type.Decimal":
+            type_ = decimal(_number(meta().get("scale")) or 0, _number(meta().get("precision")), optional=True)
+        elif message.full_name in _TIMES:
+            type_ = _TIMES[message.full_name](optional=True)
+        else:
+            type_ = self.message(message)
+        return array(type_, optional=True) if part.is_repeated else type_
 
 
 def _number(text: str | None) -> int | None:
@@ -207,7 +194,7 @@ class ProtoType(ConnectWriterType):
         """A STRUCT takes a field's wrapper message as it is, any other column its value."""
         message = None if self.field is None else self.field.message_type
         has_parts = self.connect in (ConnectType.ARRAY, ConnectType.MAP, ConnectType.STRUCT)
-        if not isinstance(column, Struct) or message is None or has_parts or message.full_name not in _WRAPPERS:
+        if not isinstance(column, Struct) or message is None or has_parts or message.full_name not in WRAPPERS:
             return self
         return ProtoType(_struct_of(self.schema), self.field, message)
 

@@ -47,7 +47,7 @@ def column_reader(
     message: Descriptor, projection: Projection[ProtoType], case_rule: CaseRule
 ) -> Callable[[bytes], Value]:
     plan = _Plan(is_exact=reads_units(case_rule))
-    read = plan.read(projection.root)
+    read = plan.read(projection.root) or same
     if projection.unfed is not None:
         read = projection.unfed.refuse
     elif not projection.is_wrapped:
@@ -61,26 +61,28 @@ class _Plan:
         self.budget = Budget(FEWEST_BYTES)
         self._is_exact = is_exact
 
-    def read(self, value: Projected[ProtoType], *, is_repeated: bool = False) -> Read:
-        """Makes the reader of a value that is present."""
+    def read(self, value: Projected[ProtoType], *, is_repeated: bool = False) -> Read | None:
+        """Makes the reader of a value that is present; None if the runtime's value already is the column's value."""
         match value.how:
             case Refused():
                 return value.how.refuse
             case Fields() if value.writer.is_union:
-                return self._oneof(value.how, is_repeated=is_repeated)
+                return self._oneof(value.writer, value.how, is_repeated=is_repeated)
             case Fields():
                 return self._message(value.writer, value.how, is_repeated=is_repeated)
             case Items(items):
-                return list_reader(self.read(items, is_repeated=True), is_same=_is_same(items))
+                return list_reader(self.read(items, is_repeated=True))
             case Entries(keys, values):
                 assert value.writer.field is not None
                 return map_reader(
                     value.writer.field, self.read(keys, is_repeated=True), self.read(values, is_repeated=True)
                 )
             case Scalar():
-                read = _leaf(value.writer, value.how, value.path, self.budget, is_exact=self._is_exact)
-                is_root = value.writer.field is not None and value.path == ""
-                return _held(read) if is_root or is_held(value.writer) else read
+                leaf = self._leaf(value.writer, value.how, value.path)
+                if not is_held(value.writer) and (value.writer.field is None or value.path):
+                    return leaf
+                read = leaf or same
+                return lambda message: read(message.value)
 
     def _message(self, writer: ProtoType, of: Fields[ProtoType], *, is_repeated: bool) -> Read:
         """Makes the reader of a message: one expression, as a person would write it, `{"ID": m.id, "NAME": v1(m.name)}`."""
@@ -110,25 +112,29 @@ class _Plan:
 
     def _expression(self, value: Projected[ProtoType], names: dict[str, object], *, is_repeated: bool) -> str:
         """The expression for a part of the message `m`; it gives None if the part is absent."""
-        writer = value.writer
+        writer, field = value.writer, value.writer.field
+        read = self.read(value, is_repeated=is_repeated)
         if isinstance(value.how, Refused) or writer.is_union:
-            return f"{_named(names, self.read(value, is_repeated=is_repeated))}(m)"
-        assert writer.field is not None
-        name = writer.field.name
+            return f"{_named(names, read)}(m)"
+        assert field is not None
+        name = field.name
         part = f"m.{name}" if name.isidentifier() and not iskeyword(name) else f"getattr(m, {name!r})"
-        if not _is_same(value):
-            part = f"{_named(names, self.read(value, is_repeated=is_repeated))}({part})"
-        return part if _is_always_there(writer, writer.field) else f"{part} if has(m, {name!r}) else None"
+        if read is not None:
+            part = f"{_named(names, read)}({part})"
+        # A field always has a value, even if nothing was written (`ProtobufData.setStructField`), except a message, one in a
+        # oneof, and one that is `optional` (in proto2 by `optional.for.proto2`): there null differs from the default.
+        may_lack = field.containing_oneof is not None or (field.has_presence and not field.is_required)
+        if writer.connect in (ConnectType.ARRAY, ConnectType.MAP) or (field.message_type is None and not may_lack):
+            return part
+        return f"{part} if has(m, {name!r}) else None"
 
-    def _oneof(self, of: Fields[ProtoType], *, is_repeated: bool) -> Read:
+    def _oneof(self, writer: ProtoType, of: Fields[ProtoType], *, is_repeated: bool) -> Read:
         """Makes the reader of a oneof. It takes the message that contains the oneof, and gives null if no field is set."""
-        fields = [field.type.field for field in of.fields]
-        oneof = cast("FieldDescriptor", fields[0]).containing_oneof
-        assert oneof is not None
+        oneof: Any = writer.holds
         chosen_by, which = oneof.name, class_of(oneof.containing_type).WhichOneof
         reads: dict[str, list[tuple[str, Read]]] = {}
         for target in of.targets:
-            value_read = self.read(target.value, is_repeated=is_repeated)
+            value_read = self.read(target.value, is_repeated=is_repeated) or same
             reads.setdefault(target.field.name, []).append((target.column.name, value_read))
         nulls: Row = {column.name: None for column in of.columns}
         price = self._price(of) if is_repeated else 0
@@ -146,30 +152,45 @@ class _Plan:
 
         return read
 
+    def _leaf(self, writer: ProtoType, how: Scalar, path: str) -> Read | None:
+        """Makes the reader of a value without parts, which can be a message that Connect treats as one value."""
+        in_nanos = how.per_second == NANOS and how.coercion in (Coercion.TIME, Coercion.TIMESTAMP)
+        raw = self._raw(writer, how, path, in_nanos=in_nanos)
+        if isinstance(how.type, Decimal) and writer.name == DECIMAL_NAME:
+            return raw
+        coerce = coercion(how.connect, None if in_nanos else how.name, how.type, path, per_second=how.per_second)
+        if raw is None or coerce is None:
+            return raw or coerce
+        convert, then = raw, coerce
+        return lambda value: then(convert(value))
+
+    def _raw(self, writer: ProtoType, how: Scalar, path: str, *, in_nanos: bool) -> Read | None:
+        """Converts the runtime's value to Connect's number, text or bytes; None if they are the same."""
+        field, is_exact, where = writer.field, self._is_exact, path or "the root"
+        assert field is not None
+        if is_held(writer):
+            (field,) = message_of(field).fields
+        if writer.name == DECIMAL_NAME:
+            return decimal_reader(how.type, path, is_exact) if isinstance(how.type, Decimal) else lambda _: None
+        if writer.name == DATE_NAME:
+            return lambda message: days_of(message.year, message.month, message.day, where, is_exact)
+        if writer.name in (TIME_NAME, TIMESTAMP_NAME):
+            nanos_in = nanos_of_day if writer.name == TIME_NAME else nanos_since
+            return lambda message: of_nanos(nanos_in(message, where), where, in_nanos, is_exact)
+        if field.enum_type is not None:
+            return enum_names(field.enum_type, self.budget)
+        if field.type == STRING and not has_text(field):
+            in_map = cast("Descriptor", field.containing_type).GetOptions().map_entry  # Java checks the strings of maps
+            return lambda text: text_of(text, where, is_exact or in_map)
+        if field.type in UNSIGNED_64:
+            return lambda number: _long(number, where, is_exact)
+        return narrowed(how.connect.bits) if how.connect in NARROW else None
+
 
 def _named(names: dict[str, object], value: object) -> str:
     name = f"v{len(names)}"
     names[name] = value
     return name
-
-
-def _is_always_there(writer: ProtoType, field: FieldDescriptor) -> bool:
-    """Whether a field has a value even if nothing was written (`ProtobufData.setStructField`). An `optional` field (in proto2
-    by `optional.for.proto2`) and one in a oneof have none: there null differs from the default."""
-    is_optional = field.containing_oneof is not None or (field.has_presence and not field.is_required)
-    return writer.connect in (ConnectType.ARRAY, ConnectType.MAP) or (field.message_type is None and not is_optional)
-
-
-def _is_same(value: Projected[ProtoType]) -> bool:
-    """Whether the runtime's value already is the column's value."""
-    how, field = value.how, value.writer.field
-    if not isinstance(how, Scalar) or field is None or field.enum_type is not None or is_held(value.writer):
-        return False
-    if field.type == STRING and not has_text(field):
-        return False
-    if field.type in UNSIGNED_64 or how.refusal is not None or how.coercion is not Coercion.SAME:
-        return False
-    return how.connect not in NARROW and not value.writer.is_logical
 
 
 def is_held(writer: ProtoType) -> bool:
@@ -178,72 +199,28 @@ def is_held(writer: ProtoType) -> bool:
     return field is not None and field.message_type is not None and not writer.is_logical
 
 
-def _held(read: Read) -> Read:
-    return lambda message: read(message.value)
+def same(value: Any) -> Any:
+    return value
 
 
-def list_reader(read: Read, *, is_same: bool) -> Read:
-    if is_same:
-        return list
-    return lambda values: [read(value) for value in values]
+def list_reader(read: Read | None) -> Read:
+    return list if read is None else lambda values: [read(value) for value in values]
 
 
-def map_reader(field: FieldDescriptor, key: Read, value: Read) -> Read:
-    entry = message_of(field)
+def map_reader(field: FieldDescriptor, key_read: Read | None, value_read: Read | None) -> Read:
+    entry, value = message_of(field), value_read or same
+    key: Callable[[Any], Any] = key_read or same
     if not entry.GetOptions().map_entry:
         # An entry without a value has its type's default, also if the type is a message.
-        return lambda entries: {key(entry.key): value(entry.value) for entry in entries}  # type: ignore[misc]  # a string
+        return lambda entries: {key(entry.key): value(entry.value) for entry in entries}
 
     def read(entries: Any) -> Value:
-        return {key(name): value(part) for name, part in entries.items()}  # type: ignore[misc]  # a string
-
-    if entry.fields[0].type != STRING or has_text(entry.fields[0]):
-        return read
-
-    def read_texts(entries: Any) -> Value:
         try:
-            return read(entries)
-        except UnicodeDecodeError:  # the runtime cannot look up such a key
+            return {key(name): value(part) for name, part in entries.items()}
+        except UnicodeDecodeError:  # the runtime cannot look up a key of proto2 that is not UTF-8
             raise DecodeError(f"A key of the map {field.name} is not UTF-8. It is corrupt.") from None
 
-    return read_texts
-
-
-def _leaf(writer: ProtoType, how: Scalar, path: str, budget: Budget, *, is_exact: bool) -> Read:
-    """Makes the reader of a value without parts, which can be a message that Connect treats as one value."""
-    nanos = how.per_second == NANOS and how.coercion in (Coercion.TIME, Coercion.TIMESTAMP)
-    raw = _raw(writer, how, path, budget, in_nanos=nanos, is_exact=is_exact)
-    if isinstance(how.type, Decimal) and writer.name == DECIMAL_NAME:
-        return cast("Read", raw)
-    coerce = coercion(how.connect, None if nanos else how.name, how.type, path, per_second=how.per_second)
-    if raw is None or coerce is None:
-        return raw or coerce or (lambda value: value)
-    convert, then = raw, coerce
-    return lambda value: then(convert(value))
-
-
-def _raw(writer: ProtoType, how: Scalar, path: str, budget: Budget, *, in_nanos: bool, is_exact: bool) -> Read | None:
-    """Converts the runtime's value to Connect's number, text or bytes; None if they are the same."""
-    field = writer.field
-    assert field is not None
-    if is_held(writer):
-        (field,) = message_of(field).fields
-    where = path or "the root"
-    if writer.name == DECIMAL_NAME:
-        return decimal_reader(how.type, path, is_exact) if isinstance(how.type, Decimal) else lambda _: None
-    if writer.name == DATE_NAME:
-        return lambda message: days_of(message.year, message.month, message.day, where, is_exact)
-    if writer.name in (TIME_NAME, TIMESTAMP_NAME):
-        nanos_in = nanos_of_day if writer.name == TIME_NAME else nanos_since
-        return lambda message: of_nanos(nanos_in(message, where), where, in_nanos, is_exact)
-    if field.enum_type is not None:
-        return enum_names(field.enum_type, budget)
-    if field.type == STRING and not has_text(field):
-        in_map = cast("Descriptor", field.containing_type).GetOptions().map_entry  # Java checks the strings of maps
-        return lambda text: text_of(text, where, is_exact or in_map)
-    if field.type in UNSIGNED_64:
-        return lambda number: _long(number, where, is_exact)
-    return narrowed(how.connect.bits) if how.connect in NARROW else None
+    return read
 
 
 def enum_names(enum: EnumDescriptor, budget: Budget) -> Read:

@@ -11,6 +11,7 @@ import os
 import re
 import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module, resources
@@ -25,7 +26,7 @@ from srfix.serde.forking import ForkLock
 from srfix.serde.schemas.references import reference_name
 
 if TYPE_CHECKING:
-    from google.protobuf.descriptor import Descriptor, FieldDescriptor, FileDescriptor
+    from google.protobuf.descriptor import Descriptor, FieldDescriptor, FileDescriptor, OneofDescriptor
     from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
     from google.protobuf.descriptor_pool import DescriptorPool
 
@@ -93,50 +94,44 @@ class Compiled:
 
     def message(self, indexes: tuple[int, ...] = (0,)) -> Descriptor:
         """By indexes in the file, then in the message before (`ProtobufSchema.toMessageName`); or an IndexError."""
-        first, *deeper = indexes
-        found = self._messages(None)[first]
-        for index in deeper:
-            found = self._messages(found)[index]
-        return found
+        message = None
+        for index in indexes:
+            message = self._messages(message)[index]
+        assert message is not None
+        return message
 
     def named(self, full_name: str) -> Descriptor:
         """One of the schema's own messages, not of an import."""
-        try:
+        with suppress(KeyError):
             message = self.pool.FindMessageTypeByName(full_name)
-        except KeyError:
-            message = None
-        if message is None or message.file.name != self.file.name:
-            raise SchemaError(
-                f"The schema has no message {full_name}. Name one that it has ({self._names()}), or take another "
-                "schema."
-            )
-        return message
+            if message.file.name == self.file.name:
+                return message
+        own = (one.full_name for one in self._with_imports() if one.file.name == self.file.name)
+        names = [*islice(own, _SHOWN_NAMES + 1)]
+        shown = ", ".join(names[:_SHOWN_NAMES]) + (", …" if len(names) > _SHOWN_NAMES else "") or "none"
+        raise SchemaError(
+            f"The schema has no message {full_name}. Name one that it has ({shown}), or take another schema."
+        )
 
-    def as_ksqldb_finds(self, name: str) -> Descriptor:
+    def as_ksqldb_finds(self, name: str | None) -> Descriptor:
         """A message of the schema or of an import: first the one that has this name without its package, unless several have
-        it, then the one with this full name (`DynamicSchema.getMessageDescriptor`)."""
+        it, then the one with this full name (`DynamicSchema.getMessageDescriptor`). Without a name, the first message."""
+        if name is None:
+            return self.message()
         messages = [*self._with_imports()]
-        short = [one for one in messages if one.full_name.removeprefix(f"{one.file.package}.") == name]
+        short = [one for one in messages if local_name(one) == name]
         full = [one for one in messages if one.full_name == name]
         chosen = short if len(short) == 1 else full
         return chosen[0] if chosen else self.named(name)
 
     def _with_imports(self) -> Iterator[Descriptor]:
-        files = {self.file.name: self.file}
-        waiting = [self.file]
-        while waiting:
-            file = waiting.pop()
-            left = list(file.message_types_by_name.values())[::-1]
-            while left:
-                yield (message := left.pop())
-                left += self._messages(message)[::-1]
-            waiting += (new := [part for part in file.dependencies if part.name not in files])
-            files |= {part.name: part for part in new}
-
-    def _names(self) -> str:
-        own = (one.full_name for one in self._with_imports() if one.file.name == self.file.name)
-        names = [*islice(own, _SHOWN_NAMES + 1)]
-        return ", ".join(names[:_SHOWN_NAMES]) + (", …" if len(names) > _SHOWN_NAMES else "") or "none"
+        files = [self.file]
+        for file in files:  # the list grows by the imports of each
+            files += [part for part in file.dependencies if part not in files]
+            waiting = [*file.message_types_by_name.values()][::-1]
+            while waiting:
+                yield (message := waiting.pop())
+                waiting += self._messages(message)[::-1]
 
     def indexes(self, message: Descriptor) -> tuple[int, ...]:
         """The message indexes of one of the schema's messages (`ProtobufSchema.toMessageIndexes`)."""
@@ -152,10 +147,7 @@ class Compiled:
                     "The Protobuf schema has no message, but a payload is a message. Name another schema."
                 )
             return messages
-        if self.is_descriptor:
-            return list(parent.nested_types)
-        groups = {message_of(field).full_name for field in parent.fields if field.type == field.TYPE_GROUP}
-        return [one for one in parent.nested_types if not one.GetOptions().map_entry and one.full_name not in groups]
+        return list(parent.nested_types) if self.is_descriptor else messages_within(parent)
 
     def meta(self, field: FieldDescriptor) -> dict[str, str]:
         """The parameters of `confluent.field_meta`. Options that are not UTF-8, which protoc accepts, are refused."""
@@ -183,6 +175,27 @@ def message_of(field: FieldDescriptor) -> Descriptor:
     return message
 
 
+def local_name(message: Descriptor) -> str:
+    """The message's name without its package."""
+    return message.full_name.removeprefix(f"{message.file.package}.")
+
+
+def messages_within(message: Descriptor) -> list[Descriptor]:
+    """The messages that a text has within a message: without those of groups and map entries."""
+    groups = {field.message_type for field in message.fields if field.type == field.TYPE_GROUP}
+    return [one for one in message.nested_types if one not in groups and not one.GetOptions().map_entry]
+
+
+def oneofs_of(message: Descriptor) -> list[OneofDescriptor]:
+    """The oneofs of a message, without those that merely represent a proto3 `optional`."""
+    from google.protobuf.descriptor_pb2 import DescriptorProto
+
+    proto = DescriptorProto()
+    message.CopyToProto(proto)  # only the proto shows it
+    optionals = {field.oneof_index for field in proto.field if field.proto3_optional}
+    return [oneof for oneof in message.oneofs if oneof.index not in optionals]
+
+
 @lru_cache(maxsize=256)
 def is_proto3(file: FileDescriptor) -> bool:
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
@@ -204,9 +217,9 @@ def class_of(message: Descriptor) -> Any:
         return GetMessageClass(message)
 
 
-def messages_in(*messages: Descriptor, but: frozenset[str] = frozenset()) -> Iterator[Descriptor]:
-    """Messages' types and the types of all messages in them, each once; not those whose full names are in `but`."""
-    left, seen = [*messages], {*(message.full_name for message in messages), *but}
+def messages_in(*messages: Descriptor) -> Iterator[Descriptor]:
+    """Messages' types and the types of all messages in them, each once."""
+    left, seen = [*messages], {message.full_name for message in messages}
     while left:
         yield (part := left.pop())
         for field in part.fields:
@@ -276,15 +289,15 @@ def _protoc(text: str, files: dict[str, str]) -> list[FileDescriptorProto]:
         includes = [os.fsencode(include) for include in (name, _installed()[0])]
         try:
             found = _compile(compiler, includes)
-        except compiler.ProtocErrors as error:
-            if "JSON name" not in (problems := _problems(error)):
-                raise SchemaError(f"The text is not a Protobuf schema: {problems}") from None
+        except SchemaError as error:
+            if "JSON name" not in error.message:
+                raise
             # Only protoc refuses fields such as USER_ID beside USERID. ksqlDB and the registry accept them.
             _write(Path(name), _FILE, _MESSAGE.sub(lambda begin: begin[0] + _LENIENT, _as_protoc_wants(text)))
             try:
                 found = _compile(compiler, includes)
-            except compiler.ProtocErrors:
-                raise SchemaError(f"The text is not a Protobuf schema: {problems}") from None
+            except SchemaError:
+                raise error from None
     try:
         protos = [FileDescriptorProto.FromString(_descriptor_in(code)) for code in found]
     except DecodeError as error:  # a text in an option that the process knows is not UTF-8
@@ -295,9 +308,12 @@ def _protoc(text: str, files: dict[str, str]) -> list[FileDescriptorProto]:
 
 
 def _compile(compiler: Any, includes: list[bytes]) -> list[bytes]:
-    with _PROTOC, warnings.catch_warnings():
-        warnings.simplefilter("ignore", compiler.ProtocWarning)
-        return [code for _, code in compiler.get_protos(_FILE.encode(), includes)]
+    try:
+        with _PROTOC, warnings.catch_warnings():
+            warnings.simplefilter("ignore", compiler.ProtocWarning)
+            return [code for _, code in compiler.get_protos(_FILE.encode(), includes)]
+    except compiler.ProtocErrors as errors:
+        raise SchemaError(f"The text is not a Protobuf schema: {_problems(errors.errors())}") from None
 
 
 def _mark_entries(messages: Iterable[DescriptorProto]) -> None:
@@ -330,12 +346,9 @@ def _check_nesting(text: str) -> None:
     """Protects the process: protoc reads an option's value by recursion without a limit."""
     level = 0
     for token in _TOKEN.finditer(text):
-        if token["opens"]:
-            level += 1
-            if level > PROTOBUF_SCHEMA_LEVELS:
-                raise SchemaError(f"The Protobuf schema nests deeper than {PROTOBUF_SCHEMA_LEVELS} levels.")
-        elif token["closes"]:
-            level = max(level - 1, 0)
+        level = max(level + bool(token["opens"]) - bool(token["closes"]), 0)
+        if level > PROTOBUF_SCHEMA_LEVELS:
+            raise SchemaError(f"The Protobuf schema nests deeper than {PROTOBUF_SCHEMA_LEVELS} levels.")
 
 
 def _write(folder: Path, name: str, text: str) -> None:
@@ -365,25 +378,18 @@ def _installed() -> tuple[str, Path]:
     return str(resources.files("grpc_tools").joinpath("_proto")), types
 
 
-def _problems(error: Any) -> str:
+def _problems(errors: Iterable[Any]) -> str:
     """protoc's messages, with line numbers that begin at 1."""
-    missing = any("File not found" in _text(problem.message) for problem in error.errors())
-    problems = [f"{_text(problem.message).rstrip('.')} ({_place(problem)})" for problem in error.errors()]
+    problems = []
+    for error in errors:
+        message, file = (text.decode(errors="replace") for text in (error.message, error.filename))
+        name = "" if file == _FILE else file
+        where = f"line {error.line + 1}{f' of {name}' if name else ''}" if error.line >= 0 else f"the whole file {name}"
+        problems.append(f"{message.rstrip('.')} ({where.rstrip()})")
     more = f"; and {len(problems) - _SHOWN_PROBLEMS} more" if len(problems) > _SHOWN_PROBLEMS else ""
-    is_late = any("maximum supported edition" in problem for problem in problems)
-    advice = (_REFERENCES if missing else "") + (" Upgrade grpcio-tools, which compiles schemas." if is_late else "")
+    missing, late = (any(part in one for one in problems) for part in ("File not found", "maximum supported edition"))
+    advice = (_REFERENCES if missing else "") + (" Upgrade grpcio-tools, which compiles schemas." if late else "")
     return "; ".join(problems[:_SHOWN_PROBLEMS]) + more + "." + advice
-
-
-def _place(problem: Any) -> str:
-    name = "" if _text(problem.filename) == _FILE else _text(problem.filename)
-    if problem.line < 0:
-        return f"the whole file {name}".rstrip()
-    return f"line {problem.line + 1} of {name}" if name else f"line {problem.line + 1}"
-
-
-def _text(word: object) -> str:
-    return word.decode(errors="replace") if isinstance(word, bytes) else str(word)
 
 
 def _library(name: str) -> Any:

@@ -24,12 +24,12 @@ from srfix.serde.errors import EncodeError, SchemaError
 from srfix.serde.formats.avro import AvroNode
 from srfix.serde.formats.avro.write.scalars import integer, scalar
 from srfix.serde.formats.protobuf.bodies import LEVELS
-from srfix.serde.formats.protobuf.connect import ProtoType, is_registered_map
+from srfix.serde.formats.protobuf.connect import WRAPPERS, ProtoType, is_registered_map
 from srfix.serde.formats.protobuf.decode import is_held
 from srfix.serde.formats.protobuf.descriptors import Compiled, class_of, message_of
 from srfix.serde.formats.protobuf.indexes import written_indexes
 from srfix.serde.formats.protobuf.logical import decimal_writer, time_writer
-from srfix.serde.formats.protobuf.plain import field_named, kept_check, runtime_form
+from srfix.serde.formats.protobuf.plain import field_named, runtime_form
 from srfix.serde.formats.rows.checks import array_check, entries_check, map_check, record_of
 from srfix.serde.formats.rows.value_check import (
     Convert,
@@ -41,6 +41,7 @@ from srfix.serde.formats.rows.value_check import (
     nests_deeper,
     or_none,
 )
+from srfix.serde.printable import shortened
 from srfix.serde.specs import WriteSpec
 
 if TYPE_CHECKING:
@@ -54,55 +55,31 @@ _UNSIGNED: Final = {13: 32, 7: 32, 4: 63, 6: 63}
 """Field type → the most bits of a value: for uint32 and fixed32, and for uint64 and fixed64, which a Java long must hold."""
 
 
-def plain_encoder(message: Descriptor, indexes: tuple[int, ...] | None) -> Encode:
-    """An encoder of dicts by field names, in the runtime's form. `indexes` stand before the body; None for none."""
-    return _encoder(message, indexes, None)
-
-
-def column_encoder(schema: Compiled, message: Descriptor, spec: WriteSpec, *, framed: bool = True) -> Encode:
-    """An encoder of rows with the columns; if they are un-wrapped, of the bare value of the only column."""
-    root, plan = ProtoType.of_message(schema, message, is_bare=not spec.wrapped), _Plan(spec)
-    indexes = schema.indexes(message) if framed else None
-    if spec.wrapped:
-        return _encoder(message, indexes, plan.value(root, Struct(spec.known_columns), ""))
-    (column,) = spec.known_columns
-    if root.connect is ConnectType.STRUCT and not isinstance(column.type, Struct):
-        raise SchemaError(
-            f"A message has fields, so the column {column.name!r} cannot be written bare. Leave out wrap=False (--unwrapped)."
-        )
-    record = record_of(spec.case_rule, {column.name: or_none(plan.value(root, column.type, ""))})
-
-    def bare(convert: Convert, row: object) -> object:
-        value = bare_value(convert(row), column.name)
-        return value if root.holds is not None else {"value": value}
-
-    return _encoder(message, indexes, record.check.within(lambda convert: partial(bare, convert)))
-
-
-def _encoder(message: Descriptor, indexes: tuple[int, ...] | None, check: ValueCheck | None) -> Encode:
+def message_encoder(message: Descriptor, indexes: tuple[int, ...] | None, check: ValueCheck | None = None) -> Encode:
+    """An encoder of dicts by field names, in the runtime's form; of rows, if `check` converts them to this form. `indexes`
+    stand before the body; None for none."""
     from google.protobuf.message import DecodeError as NotReadError
     from google.protobuf.message import EncodeError as NotWrittenError
 
     made = class_of(message)
     serialize, read = made.SerializeToString, made.FromString  # from the class, because a field can have such a name
-    may_nest = check is None and _may_nest(message, _SHALLOW)
-    check_kept = kept_check(message) if check is None else None  # the types of columns are checked already
-    to_runtime = runtime_form(message) if check is None else None
     before = b"" if indexes is None else written_indexes(indexes)
-    convert: Convert = (lambda row: row) if check is None else check.fast
+    convert = runtime_form(message) if check is None else check.fast
+    layer = {message.full_name: message} if check is None else {}
+    for _ in range(_SHALLOW):
+        parts = (field.message_type for one in layer.values() for field in one.fields)
+        layer = {part.full_name: part for part in parts if part is not None}
+    may_nest = bool(layer)  # only dicts of types that hold themselves, or many others
 
     def encode(row: object, prefix: bytes) -> bytes:
+        nested = may_nest and nests_deeper(row, _SHALLOW)
+        if nested and nests_deeper(row, 2 * LEVELS):  # the runtime would end the process
+            raise _explained(message, row, check, RecursionError())
         try:
             fields = convert(row)
-            if not isinstance(fields, Mapping):
+            if type(fields) is not dict and not isinstance(fields, Mapping):
                 raise Misfit.needs("a mapping", fields)
-            nested = may_nest and nests_deeper(fields, _SHALLOW)
-            if nested:
-                _check_writable(fields)
-            given = fields if to_runtime is None else cast("Mapping[Any, object]", to_runtime(fields, message))
-            body = serialize(made(**given))
-            if check_kept is not None:
-                check_kept(fields, "")
+            body = serialize(made(**cast("Mapping[Any, object]", fields)))
             if nested:
                 read(body)
             return b"".join((prefix, before, body))
@@ -114,52 +91,66 @@ def _encoder(message: Descriptor, indexes: tuple[int, ...] | None, check: ValueC
     return encode
 
 
-def _may_nest(message: Descriptor, levels: int) -> bool:
-    """Whether messages of the type may nest as deep: types that hold themselves do."""
-    layer = {message.full_name: message}
-    for _ in range(levels):
-        parts = (field.message_type for one in layer.values() for field in one.fields)
-        layer = {part.full_name: part for part in parts if part is not None}
-    return bool(layer)
+def column_encoder(schema: Compiled, message: Descriptor, spec: WriteSpec, *, framed: bool = True) -> Encode:
+    """An encoder of rows with the columns; if they are un-wrapped, of the bare value of the only column."""
+    root, plan = ProtoType.of_message(schema, message, is_bare=not spec.wrapped), _Plan(spec)
+    indexes = schema.indexes(message) if framed else None
+    if spec.wrapped:
+        return message_encoder(message, indexes, plan.value(root, Struct(spec.known_columns), ""))
+    (column,) = spec.known_columns
+    if root.connect is ConnectType.STRUCT and not isinstance(column.type, Struct):
+        raise SchemaError(
+            f"A message has fields, so the column {column.name!r} cannot be written bare. Leave out wrap=False (--unwrapped)."
+        )
+    record = record_of(spec.case_rule, {column.name: or_none(plan.value(root, column.type, ""))})
 
+    def bare(convert: Convert, row: object) -> object:
+        value = bare_value(convert(row), column.name)
+        return value if root.holds is not None else {"value": value}
 
-def _check_writable(fields: Mapping[str, object]) -> None:
-    if nests_deeper(fields, 2 * LEVELS):
-        raise RecursionError  # the runtime would end the process
+    return message_encoder(message, indexes, record.check.within(lambda convert: partial(bare, convert)))
 
 
 def _explained(message: Descriptor, row: object, check: ValueCheck | None, error: Exception) -> EncodeError:
-    if check is not None:
-        try:
+    why: str | None
+    try:
+        if check is not None:
             check.careful(row)
-        except Misfit as misfit:
-            return encode_error(misfit)
-        except RecursionError as deep:
-            error = deep
-    if isinstance(error, Misfit):
-        return encode_error(error)
-    if isinstance(error, UnicodeEncodeError):
-        return EncodeError("A string of the row contains half a surrogate pair, which cannot be encoded.")
-    if isinstance(error, RecursionError):
-        where, why = "", f"it nests deeper than {LEVELS} messages, which no reader accepts"
-    else:
-        path = _misfit_path(message, row) if check is None and isinstance(row, Mapping) else ""
-        where, why = f" at {path}" if path else "", str(error)
-    return EncodeError(f"The row does not fit its Protobuf schema{where} ({why}).")
+    except (Misfit, RecursionError) as careful:
+        error = careful
+    match error:
+        case Misfit():
+            return encode_error(error)
+        case UnicodeEncodeError():
+            return EncodeError("A string of the row contains half a surrogate pair, which cannot be encoded.")
+        case RecursionError():
+            where, why = "", f"it nests deeper than {LEVELS} messages, which no reader accepts"
+        case _:
+            is_plain = check is None and isinstance(row, Mapping)
+            where, why = _refused(message, cast("Mapping[Any, object]", row)) if is_plain else ("", None)
+    at = f" at {where}" if where else ""
+    return EncodeError(f"The row does not fit its Protobuf schema{at} ({why or error}).")
 
 
-def _misfit_path(message: Descriptor, row: Mapping[Any, object]) -> str:
-    """The first field that the runtime refuses, which it does not always name; empty if it takes each alone."""
-    made, to_runtime = class_of(message), runtime_form(message)
+def _refused(message: Descriptor, row: Mapping[Any, object]) -> tuple[str, str | None]:
+    """The path of the first field that the runtime refuses, which it does not always name, and our reason if the field is a
+    message; empty if the runtime takes each field alone."""
+    made, convert = class_of(message), runtime_form(message)
     for name, value in row.items():
         try:
-            given: Any = {name: value} if to_runtime is None else to_runtime({name: value}, message)
-            made(**given)
-        except _REFUSALS:
+            made(**cast("Mapping[Any, object]", convert({name: value})))
+        except (*_REFUSALS, Misfit):
             field = field_named(message, name)
             part = None if field is None or field.is_repeated else field.message_type
-            return f"->{name}" + (_misfit_path(part, value) if part is not None and isinstance(value, Mapping) else "")
-    return ""
+            if part is None:
+                return f"->{name}", None
+            if isinstance(value, Mapping):
+                where, why = _refused(part, value)
+                return f"->{name}{where}", why
+            example = f", such as {{'value': {shortened(repr(value), 60)}}}" if part.full_name in WRAPPERS else ""
+            form = f"is written as a dict of its fields{example}; got {type(value).__name__}"
+            return f"->{name}", f"the message {part.full_name} {form}"
+    return "", None
 
 
 class _Plan:
@@ -169,14 +160,22 @@ class _Plan:
     def value(self, writer: ProtoType, column: ColumnType, path: str) -> ValueCheck:
         """The check of values that are not null. It also converts them to the form that the runtime takes."""
         writer = writer.under(column)
-        if (check := self._unreadable(writer, column, path)) is not None:
-            return check
+        # Under its own case rules, ksqlDB writes two types under a schema that says another type.
+        if writer.field is not None and not reads_units(self._spec.case_rule) and is_registered_map(writer.field):
+            match column:
+                case Map(Array() | Map() as values, keys) if writer.connect is ConnectType.ARRAY:
+                    return self._map(writer, keys, values, path)
+                case Array(Map()):
+                    return checked_by(_no_items)
         wanted = connect_schema_of(column)
         name = writer.name if writer.is_logical else None
         if writer.connect is not wanted.type or name != wanted.name:
+            advice = "Declare the column with the schema's type."
+            if writer.connect is ConnectType.FLOAT32:
+                advice = "No column is written to a float. Leave the column out, or make the field a double."
             raise SchemaError(
                 f"The schema has the type {writer.word} at {path or 'the root'}, but the column is {type_name(column)}. "
-                f"{_advice(writer.connect)}"
+                f"{advice}"
             )
         match column:
             case Struct(fields):
@@ -187,17 +186,6 @@ class _Plan:
                 return self._map(writer, keys, values, path)
             case _:
                 return _scalar(writer, column, self._spec)
-
-    def _unreadable(self, writer: ProtoType, column: ColumnType, path: str) -> ValueCheck | None:
-        """Under ksqlDB's own case rules, the check of a type that it writes under a schema that says another type."""
-        if writer.field is None or reads_units(self._spec.case_rule) or not is_registered_map(writer.field):
-            return None
-        match column:
-            case Map(Array() | Map() as values, keys) if writer.connect is ConnectType.ARRAY:
-                return self._map(writer, keys, values, path)
-            case Array(Map()):
-                return checked_by(_no_items)
-        return None
 
     def _held(self, writer: ProtoType, column: ColumnType, path: str) -> ValueCheck:
         """The check of `value`. If the field is a message of `google/protobuf/wrappers.proto`, the value is put into it."""
@@ -232,12 +220,6 @@ class _Plan:
             return record.check.within(lambda convert: partial(_one_of, convert))
         unions = tuple(name for name, type_ in types.items() if type_.is_union)
         return record.check.within(lambda convert: partial(_without, unions, convert)) if unions else record.check
-
-
-def _advice(connect: ConnectType) -> str:
-    if connect is ConnectType.FLOAT32:
-        return "No column is written to a float. Leave the column out, or make the field a double."
-    return "Declare the column with the schema's type."
 
 
 def _one_of(convert: Convert, value: object) -> object:

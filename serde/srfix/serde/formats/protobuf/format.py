@@ -14,10 +14,12 @@ from srfix.serde.connect.schema import ConnectSchema
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.protobuf.bodies import body_decoder
+from srfix.serde.formats.protobuf.connect import UNION_NAME as UNION_NAME
 from srfix.serde.formats.protobuf.connect import ProtoType, connect_schema
 from srfix.serde.formats.protobuf.decode import column_reader
 from srfix.serde.formats.protobuf.descriptors import Compiled, compiled
-from srfix.serde.formats.protobuf.encode import column_encoder, plain_encoder
+from srfix.serde.formats.protobuf.encode import column_encoder, message_encoder
+from srfix.serde.formats.protobuf.internal import internal_schema as internal_schema
 from srfix.serde.formats.protobuf.plain import plain_reader
 from srfix.serde.interface import Value
 from srfix.serde.projection.tree import Projection
@@ -32,7 +34,6 @@ HAS_LOCAL_TIMES: Final = False
 values_decoder: None = None
 validator: None = None
 """None: every body that the runtime can read is valid."""
-_FIRST: Final = (0,)
 
 
 def check_schema(schema_text: str, references: tuple[str, ...] = ()) -> None:
@@ -58,8 +59,7 @@ def infer_columns(
     """The columns of the message that `full_name` names (VALUE_SCHEMA_FULL_NAME; its package may be left out), or of the
     first; also those of a key. ksqlDB 0.26 and later wants a name if a schema has several top-level messages or enums."""
     schema = compiled(text, references)
-    message = schema.message() if full_name is None else schema.as_ksqldb_finds(full_name)
-    connect = connect_schema(schema, message, unwrap_primitives=unwrap_primitives)
+    connect = connect_schema(schema, schema.as_ksqldb_finds(full_name), unwrap_primitives=unwrap_primitives)
     options["wrapped"] = options.get("wrapped") is not False
     return columns_of(connect, **options)
 
@@ -109,7 +109,7 @@ def record_name(schema_text: str, references: tuple[str, ...] = ()) -> str | Non
 
 
 def projection(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = ()) -> Projection[ProtoType]:
-    return _projection(schema_text, spec, references, _FIRST)
+    return _projection(schema_text, spec, references, (0,))
 
 
 @lru_cache(maxsize=256)
@@ -146,10 +146,9 @@ def encoder(
     schema = compiled(schema_text, references)
     if spec.columns is None:
         chosen = _chosen(schema, spec)
-        return plain_encoder(chosen, schema.indexes(chosen) if framed else None)
-    message = schema.message()
+        return message_encoder(chosen, schema.indexes(chosen) if framed else None)
     require_string_keys(usable_columns(spec.columns), "Protobuf")
-    return column_encoder(schema, message, spec, framed=framed)
+    return column_encoder(schema, schema.message(), spec, framed=framed)
 
 
 def encoder_under(schema_text: str, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
@@ -159,6 +158,4 @@ def encoder_under(schema_text: str, spec: WriteSpec, references: tuple[str, ...]
 
 
 def _chosen(schema: Compiled, spec: WriteSpec) -> Descriptor:
-    if spec.full_name is None:
-        return schema.message()
     return schema.named(schema.as_ksqldb_finds(spec.full_name).full_name)  # message indexes reach no import

@@ -29,7 +29,6 @@ from srfix.serde.specs import WriteSpec
 from srfix.serde.subjects.names import Role
 
 _DEFAULT: Final = "ConnectDefault"
-_WRAPPERS_FILE: Final = "google/protobuf/wrappers.proto"
 _TYPES: Final = {
     ScalarType.BOOLEAN: "bool",
     ScalarType.INTEGER: "int32",
@@ -52,104 +51,96 @@ def internal_schema(spec: WriteSpec, role: Role = Role.VALUE) -> str:
     `ConnectDefault` is ignored (`ProtobufSchemaTranslator.ignoreDefaultName`)."""
     half = spec.half(role)
     require_string_keys(half.known_columns, "Protobuf")
-    return _Writer(spec.nullable_representation).file(half.known_columns, (spec.full_name or "").strip())
+    full_name = (spec.full_name or "").strip()
+    if full_name.startswith(_DEFAULT):
+        full_name = ""
+    if full_name and not _FULL_NAME.fullmatch(full_name):
+        raise ColumnError(
+            f"full_name is {full_name!r}, which is not a name of a Protobuf message. An example of one is shop.Order."
+        )
+    package, _, name = full_name.rpartition(".")
+    writer = _Writer(spec.nullable_representation)
+    message = writer.message(name or writer.next_name(), half.known_columns)
+    head = ['syntax = "proto3";', *([f"package {package};"] if package else []), ""]
+    imports = [f'import "{file}";' for file in writer.imports]
+    return "\n".join([*head, *imports, *([""] if imports else []), *message, ""])
 
 
 class _Writer:
     def __init__(self, nullable: str | None) -> None:
         self._nullable = nullable
-        self._imports: dict[str, None] = {}
         self._count = 0
+        self.imports: dict[str, None] = {}
 
-    def file(self, columns: Columns, full_name: str) -> str:
-        if full_name.startswith(_DEFAULT):
-            full_name = ""
-        if full_name and not _FULL_NAME.fullmatch(full_name):
-            raise ColumnError(
-                f"full_name is {full_name!r}, which is not a name of a Protobuf message. An example of one is shop.Order."
-            )
-        package, _, name = full_name.rpartition(".")
-        message = self._message(name or self._next(), columns)
-        head = ['syntax = "proto3";', *([f"package {package};"] if package else []), ""]
-        imports = [f'import "{name}";' for name in self._imports]
-        return "\n".join([*head, *imports, *([""] if imports else []), *message, ""])
-
-    def _next(self) -> str:
+    def next_name(self) -> str:
         self._count += 1
         return f"{_DEFAULT}{self._count}"
 
-    def _message(self, name: str, fields: Columns) -> list[str]:
-        lines: list[str] = []
+    def message(self, name: str, columns: Columns) -> list[str]:
+        fields: list[str] = []
         nested: list[str] = []
-        for number, field in enumerate(fields, start=1):
-            if not _NAME.fullmatch(field.name):
+        for number, column in enumerate(columns, start=1):
+            if not _NAME.fullmatch(column.name):
                 raise ColumnError(
-                    f"The column {field.name!r} has a name that no Protobuf field can have. Rename the column: use only ASCII "
+                    f"The column {column.name!r} has a name that no Protobuf field can have. Rename the column: use only ASCII "
                     "letters, digits and _, and do not begin with a digit."
                 )
-            label, type_, options = self._field(field.type, nested, field.name)
-            lines += _indented([f"{label}{type_} {field.name} = {number}{options[0]}", *options[1:]])
-        return _block(name, lines, nested)
+            label, type_, options = self._field(column.type, nested, column.name)
+            fields += [f"{label}{type_} {column.name} = {number}{options[0]}", *options[1:]]
+        return _block(name, fields, nested)
 
-    def _field(self, type_: ColumnType, nested: list[str], name: str) -> tuple[str, str, list[str]]:
+    def _field(self, column: ColumnType, nested: list[str], name: str) -> tuple[str, str, list[str]]:
         """The label, the type, and the text after the number, in lines."""
-        match type_:
+        match column:
+            case Array(Array()):
+                raise ColumnError(
+                    f"Array cannot be nested: Protobuf has no {print_type(column)}. Put a STRUCT between."
+                )
+            case Array(Map() as entries):
+                return self._field(entries, nested, name)
             case Array(items):
-                if isinstance(items, Array):
-                    raise ColumnError(
-                        f"Array cannot be nested: Protobuf has no {print_type(type_)}. Put a STRUCT between."
-                    )
-                if isinstance(items, Map):
-                    return self._field(items, nested, name)
-                word, options = self._type(items, nested, name)
-                return "repeated ", word, options
+                return "repeated ", *self._type(items, nested, name)
             case Map(values):
-                return "repeated ", self._entry(values, nested), [";"]
-            case _:
-                word, options = self._type(type_, nested, name)
-                return "optional " if self._nullable == "optional" else "", word, options
+                entry = f"{self.next_name()}Entry"
+                inner: list[str] = []
+                key, _ = self._type(ScalarType.STRING, inner, "key")
+                # The fields of an entry are never `optional`, and do not declare precision and scale.
+                label, value, _ = self._field(values, inner, "value")
+                label = label if label == "repeated " else ""
+                nested += _block(entry, [f"{key} key = 1;", f"{label}{value} value = 2;"], inner)
+                return "repeated ", entry, [";"]
+        return "optional " if self._nullable == "optional" else "", *self._type(column, nested, name)
 
-    def _entry(self, values: ColumnType, nested: list[str]) -> str:
-        name = f"{self._next()}Entry"
-        inner: list[str] = []
-        key, _ = self._type(ScalarType.STRING, inner, "key")
-        # The fields of an entry are never `optional`, and do not declare precision and scale.
-        label, value, _ = self._field(values, inner, "value")
-        label = label if label == "repeated " else ""
-        nested += _block(name, _indented([f"{key} key = 1;", f"{label}{value} value = 2;"]), inner)
-        return name
-
-    def _type(self, type_: ColumnType, nested: list[str], field: str) -> tuple[str, list[str]]:
-        match type_:
-            case Struct(fields):
-                name = self._next()
+    def _type(self, column: ColumnType, nested: list[str], field: str) -> tuple[str, list[str]]:
+        match column:
+            case Struct(columns):
+                name = self.next_name()
                 name += "Message" if name == field else ""
-                nested += self._message(name, fields)
+                nested += self.message(name, columns)
                 return name, [";"]
             case Decimal(precision, scale):
-                self._imports["confluent/type/decimal.proto"] = None
+                self.imports["confluent/type/decimal.proto"] = None
                 return "confluent.type.Decimal", list(_digits(precision, scale))
-            case ScalarType() if type_ in _MESSAGES:
-                word, file = _MESSAGES[type_]
-                self._imports[file] = None
+            case ScalarType() if column in _MESSAGES:
+                word, file = _MESSAGES[column]
+                self.imports[file] = None
                 return word, [";"]
-            case ScalarType() if type_ in _TYPES:
-                word = _TYPES[type_]
+            case ScalarType() if column in _TYPES:
+                word = _TYPES[column]
                 if self._nullable == "wrapper":
-                    self._imports[_WRAPPERS_FILE] = None
+                    self.imports["google/protobuf/wrappers.proto"] = None
                     word = f"google.protobuf.{word.capitalize()}Value"
                 return word, [";"]
-        raise ColumnError(f"Protobuf has no type for {print_type(type_)} here. Declare another type.")
+        raise ColumnError(f"Protobuf has no type for {print_type(column)} here. Declare another type.")
 
 
 def _block(name: str, fields: list[str], nested: list[str]) -> list[str]:
     if not fields and not nested:
         return [f"message {name} {{}}"]
-    return [f"message {name} {{", *fields, *(["", *_indented(nested)] if nested else []), "}"]
-
-
-def _indented(lines: list[str]) -> list[str]:
-    return [f"  {line}" for line in lines]
+    lines = [f"  {line}" for line in fields]
+    if nested:
+        lines += ["", *(f"  {line}" for line in nested)]
+    return [f"message {name} {{", *lines, "}"]
 
 
 def _digits(precision: int, scale: int) -> Iterator[str]:

@@ -28,12 +28,13 @@ _GREGORIAN: Final = (1582, 10, 15)
 _FIRST_DAY: Final = datetime.date(*_GREGORIAN)
 """The first day on which Java uses the Gregorian calendar. google.type.Date uses the Gregorian calendar for all days."""
 _LAST_JULIAN: Final = (1582, 10, 4)
-_GREGORIAN_DAY_1: Final = -141_427
-"""1582-10-15, in days since 1970."""
+_GREGORIAN_DAY_1: Final = _FIRST_DAY.toordinal() - EPOCH_DAY
 _JULIAN_DAY_1: Final = -719_164
 """0001-01-01 of the Julian calendar. Java writes days before it without their era, so they would become other days."""
-_CYCLE: Final = 146_097
-"""The days of 400 years in the Gregorian calendar."""
+_DAY_2000: Final = 10_957
+"""2000-01-01 in days since 1970. In both calendars, the leap years of the years from 2000 on are those of a whole cycle."""
+_CALENDARS: Final = {True: (4, 1_461, 13), False: (400, 146_097, 0)}
+"""Whether a day is Julian → the calendar's cycle, in years and days, and its delay behind Python's calendar in 2000."""
 _MILLI: Final = 1_000_000
 _MICRO: Final = 1_000
 _FIRST_SECOND, _LAST_SECOND = (instant // 1_000_000 for instant in MICROSECONDS)
@@ -80,14 +81,23 @@ def days_of(year: int, month: int, day: int, where: str, is_exact: bool) -> int:
     shown, is_julian = f"{year}-{month:02}-{day:02}", (year, month, day) < _GREGORIAN
     if is_julian and is_exact:
         raise _no_time(shown, where, f"before {_FIRST_DAY}, and ksqlDB would read it as another day")
-    is_leap = year % 4 == 0 and (is_julian or year % 100 != 0 or year % 400 == 0)
-    most = 0 if not 1 <= month <= 12 else 28 + is_leap if month == 2 else 30 + ((month + month // 8) % 2)
-    if not (year >= 1 and 1 <= day <= most) or _LAST_JULIAN < (year, month, day) < _GREGORIAN:
+    years, days, delay = _CALENDARS[is_julian]
+    cycle, place = divmod(year, years)
+    try:
+        day_of_cycle = datetime.date(2000 + place, month, day).toordinal() - EPOCH_DAY
+    except ValueError:
+        day_of_cycle = None
+    if day_of_cycle is None or year < 1 or _LAST_JULIAN < (year, month, day) < _GREGORIAN:
         raise _no_time(shown, where, "not a day of the calendar")
-    # Years are counted from March, so that a leap day is the last day of its year.
-    years, months = (year, month - 3) if month > 2 else (year - 1, month + 9)
-    days = 365 * years + years // 4 + (153 * months + 2) // 5 + day
-    return days - 719_471 if is_julian else days - years // 100 + years // 400 - 719_469
+    return day_of_cycle + delay + days * (cycle - 2000 // years)
+
+
+def _date_of(days: int) -> dict[str, int]:
+    """The inverse of `days_of`."""
+    years, length, delay = _CALENDARS[days < _GREGORIAN_DAY_1]
+    cycles, day_of_cycle = divmod(days - delay - _DAY_2000, length)
+    date = datetime.date.fromordinal(EPOCH_DAY + _DAY_2000 + day_of_cycle)
+    return {"year": date.year + years * cycles, "month": date.month, "day": date.day}
 
 
 def nanos_of_day(message: Any, where: str) -> int:
@@ -141,19 +151,18 @@ def time_writer(column: ColumnType, *, of_integers: bool, is_exact: bool) -> Con
     if column not in _TIMES:
         return None
     write, of_integer = _TIMES[column]
-    has_julian = column is ScalarType.DATE and not is_exact
+    is_date = column is ScalarType.DATE
+    if is_date and not is_exact:
+        write = partial(_date, has_julian=True)
     if not of_integers:
-        return partial(_date, has_julian=True) if has_julian else write
+        return write
 
     def convert(value: object) -> object:
         if not isinstance(value, int) or isinstance(value, bool):
             raise Misfit.needs("an integer", value)
-        if has_julian and _JULIAN_DAY_1 <= value < _GREGORIAN_DAY_1:
-            return _julian(value)
-        if column is ScalarType.DATE and DAYS[1] < value <= INT_MAX:  # Java and a message also have later days
-            cycles, day = divmod(value, _CYCLE)
-            date = cast("dict[str, int]", write(of_integer(day)))
-            return date | {"year": date["year"] + 400 * cycles}
+        is_julian = not is_exact and _JULIAN_DAY_1 <= value < _GREGORIAN_DAY_1
+        if is_date and (is_julian or DAYS[1] < value <= INT_MAX):  # Java and a message also have days that Python lacks
+            return _date_of(value)
         try:
             return write(of_integer(value))
         except (ValueError, OverflowError):
@@ -165,21 +174,11 @@ def time_writer(column: ColumnType, *, of_integers: bool, is_exact: bool) -> Con
 def _date(day: object, *, has_julian: bool = False) -> object:
     if not isinstance(day, datetime.date) or isinstance(day, datetime.datetime):
         raise Misfit.needs("a date", day)
-    if day < _FIRST_DAY:
-        if has_julian:
-            return _julian(day.toordinal() - EPOCH_DAY)
-        raise Misfit.needs(f"a date from {_FIRST_DAY} on, because Java reads earlier dates as other days", day)
-    return {"year": day.year, "month": day.month, "day": day.day}
-
-
-def _julian(days: int) -> object:
-    """The inverse of `days_of` before 1582-10-15."""
-    days += 719_470
-    years = (4 * days + 3) // 1461
-    days -= 1461 * years // 4
-    months = (5 * days + 2) // 153
-    year, month = (years, months + 3) if months < 10 else (years + 1, months - 9)
-    return {"year": year, "month": month, "day": days - (153 * months + 2) // 5 + 1}
+    if day >= _FIRST_DAY:
+        return {"year": day.year, "month": day.month, "day": day.day}
+    if has_julian:
+        return _date_of(day.toordinal() - EPOCH_DAY)
+    raise Misfit.needs(f"a date from {_FIRST_DAY} on, because Java reads earlier dates as other days", day)
 
 
 def _time(time: object) -> object:
