@@ -125,7 +125,11 @@ class TestTexts:
         assert len(str(raised.value)) < 1_500 or "a.a.a" in text
 
     @pytest.mark.parametrize(
-        "text", ["/*a*/ " * 100_000 + "x", "/*" * 100_000, "//\n" * 100_000 + "x", '"\\"' * 100_000]
+        "text",
+        [
+            *("/*a*/ " * 100_000 + "x", "/*" * 100_000, "//\n" * 100_000 + "x", '"\\"' * 100_000),
+            "bytes a = 1 [ default " * 50_000,
+        ],
     )
     def test_comments_and_strings_cost_no_time(self, text: str) -> None:
         """The looks at a text before protoc has it: backtracking took minutes."""

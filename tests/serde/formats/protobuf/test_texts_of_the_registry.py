@@ -75,6 +75,16 @@ class TestASchemaThatWasSentAsADescriptor:
         assert protobuf.decoder(text, ReadSpec())(written_indexes((0, index)) + b"\x08\x07", 0) == {"x": 7}
 
 
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [("ab", b"ab"), (r"a\n\"\377 b", b'a\n"\xff b'), ("1", b"1"), ('"x"', b"x"), ("'y'", b"y"), (' "z"', b"z")],
+)
+def test_a_default_of_bytes_may_have_no_quotes(written: str, value: bytes) -> None:
+    """`ProtobufSchemaUtils.toKind` takes bytes for a number, and protoc reads only texts."""
+    text = f'syntax = "proto2"; message M {{ optional bytes a = 1 [deprecated = true, default = {written}]; }}'
+    assert compiled(text).message().fields[0].default_value == value
+
+
 class TestNamesThatAreOneInJson:
     """protoc refuses them in proto3; ksqlDB registers such columns, and the registry takes them."""
 

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 _FILE: Final = "srfix_schema.proto"
 """The file of the schema itself. In a registry it has no name."""
 META: Final = "confluent/meta.proto"
-DECIMAL: Final = "confluent/type/decimal.proto"
 _CONFLUENT: Final = {
     META: """
         syntax = "proto3";
@@ -46,7 +45,7 @@ _CONFLUENT: Final = {
         extend google.protobuf.EnumOptions { Meta enum_meta = 1088; }
         extend google.protobuf.EnumValueOptions { Meta enum_value_meta = 1088; }
     """,
-    DECIMAL: """
+    "confluent/type/decimal.proto": """
         syntax = "proto3";
         package confluent.type;
         message Decimal { bytes value = 1; uint32 precision = 2; int32 scale = 3; }
@@ -66,6 +65,8 @@ _MAP_ENTRY: Final = re.compile(r"\boption\s+map_entry\s*=\s*true\s*;")
 _MARK: Final = "option no_standard_descriptor_accessor = false;"
 """Replaces the option above for protoc, which refuses that one in every text. Schemas do not use this one: it concerns only
 C++, and false is its default."""
+_BARE_DEFAULT: Final = re.compile(r"(\bbytes\s+\w+\s*=\s*\w+\s*\[[^\]\[]*?\bdefault\s*=\s*+)(?![\"'])([^,\]\n]+)")
+"""The default of a bytes field as the registry writes it: without quotes (`ProtobufSchemaUtils.toKind`)."""
 _GOOGLE_TYPE: Final = re.compile(r"google/type/(\w+\.proto)")
 _ADDED_FILE: Final = re.compile(rb"^ *DESCRIPTOR = .*\.AddSerializedFile\((b'.*')\)$", re.MULTILINE)
 _MESSAGE: Final = re.compile(r"\bmessage\s+\w+\s*\{")
@@ -97,8 +98,7 @@ class Compiled:
         message = None
         for index in indexes:
             message = self._messages(message)[index]
-        assert message is not None
-        return message
+        return cast("Descriptor", message)
 
     def named(self, full_name: str) -> Descriptor:
         """One of the schema's own messages, not of an import."""
@@ -335,11 +335,12 @@ def _descriptor_in(code: bytes) -> bytes:
 
 def _as_protoc_wants(text: str) -> str:
     """A text with a syntax (protoc otherwise writes a warning to the terminal), with the import of Confluent's options,
-    which their converter leaves out (`ProtobufData.fromConnectSchema`), and with `_MARK` for `map_entry`, which the
-    registry writes if it was sent the schema as a descriptor (`ProtobufSchema.toMessage`)."""
+    which their converter leaves out (`ProtobufData.fromConnectSchema`), with quotes around bytes, and with `_MARK` for
+    `map_entry`, which the registry writes if it was sent the schema as a descriptor (`ProtobufSchema.toMessage`)."""
     syntax = "" if _SYNTAX.match(text) else 'syntax = "proto2";'
     imported = f'\nimport "{META}";' if _META.search(text) and META not in text else ""
-    return f"{syntax}{_MAP_ENTRY.sub(_MARK, text)}{imported}"
+    quoted = _BARE_DEFAULT.sub(lambda found: f'{found[1]}"{found[2].strip()}"', text)
+    return f"{syntax}{_MAP_ENTRY.sub(_MARK, quoted)}{imported}"
 
 
 def _check_nesting(text: str) -> None:
@@ -366,8 +367,8 @@ def _google_types(text: str, files: dict[str, str]) -> dict[str, str]:
     """The imported `google/type/*.proto`. protoc gets no others, like the registry (`KNOWN_DEPENDENCIES`)."""
     folder = _installed()[1]
     names = {name for content in (text, *files.values()) for name in _GOOGLE_TYPE.findall(content)}
-    paths = ((name, folder / name) for name in sorted(names))
-    return {f"google/type/{name}": path.read_text("utf-8") for name, path in paths if path.is_file()}
+    paths = {f"google/type/{name}": folder / name for name in sorted(names)}
+    return {name: path.read_text("utf-8") for name, path in paths.items() if path.is_file()}
 
 
 @lru_cache(maxsize=1)

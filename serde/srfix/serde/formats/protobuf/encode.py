@@ -163,8 +163,8 @@ class _Plan:
         # Under its own case rules, ksqlDB writes two types under a schema that says another type.
         if writer.field is not None and not reads_units(self._spec.case_rule) and is_registered_map(writer.field):
             match column:
-                case Map(Array() | Map() as values, keys) if writer.connect is ConnectType.ARRAY:
-                    return self._map(writer, keys, values, path)
+                case Map(Array() | Map() as parts, keys) if writer.connect is ConnectType.ARRAY:
+                    return self._map(writer, keys, parts, path)
                 case Array(Map()):
                     return checked_by(_no_items)
         wanted = connect_schema_of(column)
