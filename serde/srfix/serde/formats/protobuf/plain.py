@@ -108,7 +108,7 @@ def runtime_form(message: Descriptor) -> Convert:
             chosen = [name for name in names if row.get(name) is not None]
             if len(chosen) > 1:
                 raise Misfit([("", f"has the fields {' and '.join(chosen)}, but the oneof {oneof} holds only one")])
-        made: Mapping[Any, object] = row
+        changed: dict[str, object] = {}
         for name, kept, convert in parts:
             value = row.get(name)
             if value is None or type(value) is kept:
@@ -118,7 +118,8 @@ def runtime_form(message: Descriptor) -> Convert:
             except Misfit as misfit:
                 raise Misfit(misfit.under(f"->{name}")) from None
             if part is not value:
-                made = {**made, name: part}
+                changed[name] = part
+        made: Mapping[Any, object] = {**row, **changed} if changed else row
         return class_of(message)(**made) if is_struct else made
 
     return of_message if _is_converted(message) else lambda row: row
