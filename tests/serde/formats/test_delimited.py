@@ -8,7 +8,6 @@ import math
 import pickle
 from decimal import Decimal
 from typing import Final, cast
-from unittest.mock import patch
 
 import pytest
 from hypothesis import example, given
@@ -230,17 +229,14 @@ class TestProperties:
     @example(["DOUBLE"], "-0E5", ",")
     @example(["STRING", "INT"], '"a"  ,1', ",")
     @example(["STRING", "INT"], '"a"b,1', ",")
+    @example(["INT", "STRING"], '1","a', ";")
     def test_what_is_read_in_one_go_is_read_field_by_field(self, types: list[str], text: str, delimiter: str) -> None:
-        spec = ReadSpec(
-            columns=parse_columns(", ".join(f"C{n} {type_}" for n, type_ in enumerate(types))), delimiter=delimiter
-        )
-        quickly = delimited.decoder(None, spec)
-        with patch.object(delimited, "_plain_readers", lambda columns, delimiter: (lambda body: None, None)):
-            carefully = delimited.decoder(None, spec)
+        columns = parse_columns(", ".join(f"C{n} {type_}" for n, type_ in enumerate(types)))
+        reader = delimited._Reader(columns, delimited.delimiter_of(delimiter))
         outcomes = []
-        for decode in (quickly, carefully):
+        for decode in (lambda body: reader.decode(body, 0), reader._carefully):
             try:
-                outcomes.append(repr(decode(text.encode(), 0)))
+                outcomes.append(repr(decode(text.encode())))
             except SrfixError as error:
                 outcomes.append(f"{type(error).__name__} {error}")
         assert outcomes[0] == outcomes[1]
@@ -251,10 +247,19 @@ class TestProperties:
             st.none() | _BODIES.map(str.encode) | st.sampled_from((b"1,a", b"a,1", b"1", b"1,2,3", b",", b"\x1e1")),
             max_size=6,
         ),
+        _DELIMITERS,
     )
-    def test_many_are_read_as_each_is(self, types: list[str], payloads: list[bytes | None]) -> None:
-        deserialize = DelimitedDeserializer(", ".join(f"C{n} {type_}" for n, type_ in enumerate(types)))
-        payloads = [*payloads, *payloads, b"1,a", b"1,a", b"1\x1e1", b"1", b"1"]
+    @example(["STRING", "STRING"], [b'"a,",","', b'"""","["', b'"[""",""', b'"",""', b'","",","'], ",")
+    @example(["STRING", "STRING"], [b"\\n,b", b"a,b\\"], ",")
+    @example(["STRING"], [b'"a', b'b"', b'"c"'], ",")
+    @example(["STRING", "STRING"], [b'"a\nb",","', "\ufffe,a".encode()], ",")
+    @example(["STRING", "STRING"], [b"a,b", "\ufffe,a".encode()], ",")
+    @example(["STRING", "STRING"], [b"a,b", b"1,\xff"], ",")
+    @example(["INT", "STRING"], [b"1;a", b"2;\x1e1;b"], ";")
+    def test_many_are_read_as_each_is(self, types: list[str], payloads: list[bytes | None], delimiter: str) -> None:
+        columns = ", ".join(f"C{n} {type_}" for n, type_ in enumerate(types))
+        deserialize = DelimitedDeserializer(columns, delimiter=delimiter)
+        payloads = [*payloads, *payloads, b"1,a", b"1,a", b"1", b"1"]
         many = deserialize_many(payloads, CTX, deserialize, on_error="quarantine")
         for payload, row in zip(payloads, many, strict=True):
             if isinstance(row, BadRow):
@@ -263,6 +268,17 @@ class TestProperties:
                 assert str(caught.value) == str(row.error)
             else:
                 assert repr(deserialize(payload, CTX)) == repr(row)
+
+
+def test_a_batch_of_quoted_texts_is_read_in_one_go() -> None:
+    reader = delimited._Reader(parse_columns("A STRING, B INT, C STRING"), ",")
+    payloads = [b'"a, b",1,c', b'"say ""a""",2,""', b'a"b,,"a\\\r\nb"', b'c:\\n,"3",']
+    assert [tuple(row.values()) for row in reader.read_ahead(payloads, 0)] == [
+        ("a, b", 1, "c"),
+        ('say "a"', 2, None),
+        ('a"b', None, "a\\\r\nb"),
+        ("c:\\n", 3, None),
+    ]
 
 
 class TestDecoder:

@@ -34,7 +34,8 @@ import decimal
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Annotated, Any, Final, cast
+from itertools import takewhile
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -56,17 +57,21 @@ HAS_LOCAL_TIMES = False
 _NAMED: Final = {"SPACE": " ", "TAB": "\t"}
 _DELIMITERS: Final = re.compile("[!#-\ud7ff\ue000-\ufffd\uffff]")
 _ESCAPE: Final = "\ufffe"
+_ESCAPE_BYTES: Final = _ESCAPE.encode()
 _WHITE_SPACE: Final = "\t\x0b\x0c\x1c-\x1f \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000"
 """The characters of `Character.isWhitespace` except line ends, for a set in a regular expression."""
 _IN_NUMBERS: Final = frozenset("0123456789+-.EINaftrueslniy")
 """The characters of written numbers and booleans."""
-_AT_A_TIME: Final = 256
-"""How many bodies are read together."""
+_AT_A_TIME: Final = 64
+"""How many bodies are read together. After one that is read field by field, the rest is prepared again."""
 _DAYS: Final = 4096
 """How many dates are remembered."""
+_APART: Final = b'","'
+"""Stands between the fields of a JSON array of strings."""
+_JSON_TEXT: Final = rb'[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+'
 _END: Final = b"\x1e"
 """Stands between bodies that are read together. No plain body holds it."""
-_NOT_PLAIN: Final = (msgspec.MsgspecError, UnicodeDecodeError, Misread)
+_NOT_PLAIN: Final = (msgspec.MsgspecError, csv.Error, TypeError, UnicodeDecodeError, DecodeError, Misread)
 _OTHER_PRODUCER: Final = "The topic has another format, or its producer is broken."
 _INT: Final = Annotated[int, msgspec.Meta(ge=INT_MIN, le=INT_MAX)]
 _LONG: Final = Annotated[int, msgspec.Meta(ge=LONG_MIN, le=LONG_MAX)]
@@ -106,28 +111,79 @@ def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...]
 class _Reader:
     def __init__(self, columns: Columns, delimiter: str) -> None:
         self._readers = [(column, _reader(column.type)) for column in columns]
-        self._texts = [(n, column.name) for n, column in enumerate(columns) if column.type is ScalarType.STRING]
         self._split, self._delimiter = _splitter(delimiter, len(columns)), delimiter
-        self._plain, self.read_ahead = _plain_readers(columns, delimiter)
+        self._between = delimiter.encode()
+        between = re.escape(self._between)
+        is_apart = delimiter.isascii() and not delimiter.isalnum() and delimiter not in "+-.\\"
+        text = rb'[^"\\\x00-\x1f\xef%b]*+' % between
+        names = [column.name for column in columns]
+        # The fields of a msgspec Struct can only have names that Python allows.
+        is_named = all(name.isidentifier() and not name.startswith("__") for name in names)
+        self._names = None if is_named else names
+        fields, in_body, in_json = [], [], []
+        self._finish: list[tuple[str, Callable[[Any], Value]]] = []
+        for number, (column, read) in enumerate(self._readers):
+            name = column.name if is_named else f"_{number}"
+            kind = Decimal if isinstance(column.type, Decimal) else column.type
+            pattern, parsed, is_final = _PLAIN.get(kind, (None, str, kind is ScalarType.STRING))
+            fields.append((name, parsed | None))
+            in_body.append(pattern or text)
+            in_json.append(pattern or _JSON_TEXT)
+            if not is_final:
+                # A topic has few different days, but many records of each day.
+                self._finish.append((name, lru_cache(_DAYS)(read) if kind is ScalarType.DATE else read))
+        # An empty body is not a row, not even with one column.
+        self._is_plain = re.compile(rb"(?!\Z)" + between.join(in_body) if is_apart else b"(?!)").fullmatch
+        self._match_arrays = re.compile(rb'(?:\["%b"\](?:,|\Z))*+' % _APART.join(in_json)).match
+        made: Any = msgspec.defstruct("Row", fields, array_like=True, gc=False)
+        self._parse: Callable[[bytes], Any] = msgspec.json.Decoder(made, strict=False).decode
+        self._parse_many = msgspec.json.Decoder(list[made], strict=False).decode
 
     def decode(self, payload: bytes, body_offset: int) -> Value:
         body = payload[body_offset:] if body_offset else payload
-        return self._plain(body) or (b'"' in body and self._quoted(body)) or self._carefully(body)
+        if self._is_plain(body):
+            array = b'["%b"]' % body.replace(self._between, _APART)
+            try:
+                return self._finished([msgspec.structs.asdict(self._parse(array.replace(b'""', b"null")))])[0]
+            except _NOT_PLAIN:
+                return self._carefully(body)
+        rows = self._many((body,)) if b'"' in body else None
+        return rows[0] if rows else self._carefully(body)
 
-    def _quoted(self, body: bytes) -> Row | None:
+    def read_ahead(self, payloads: Sequence[bytes | None], first: int) -> list[Row]:
+        """The rows of the payloads from `first` on, up to the first that must be read field by field."""
+        return self._many([*takewhile(bool, payloads[first : first + _AT_A_TIME])])
+
+    def _many(self, bodies: Sequence[Any]) -> list[Row]:
+        """The rows of the first bodies. A body that must be read field by field ends them; none if a batch is not CSV."""
         try:
-            (fields,) = csv.reader((_text(body),), delimiter=self._delimiter, strict=True)
-        except (csv.Error, ValueError):
-            return None
-        if len(fields) != len(self._readers):
-            return None
-        texts = [(name, fields[number] or None) for number, name in self._texts]
-        for number, _ in self._texts:
-            fields[number] = ""
-        row = self._plain(self._delimiter.join(fields).encode())
-        if row is not None:
-            row.update(texts)
-        return row
+            found = self._match_arrays(self._arrays(bodies))
+            arrays = found[0].rstrip(b",") if found else b""
+            if b"\\" in arrays:  # a text may end in an escaped quote
+                arrays = arrays.replace(b',""', b",null").replace(b'[""', b"[null")
+            else:
+                arrays = arrays.replace(b'""', b"null")
+            return self._finished(list(map(msgspec.structs.asdict, self._parse_many(b"[%b]" % arrays))))
+        except _NOT_PLAIN:
+            return []
+
+    def _arrays(self, bodies: Sequence[bytes]) -> bytes:
+        """Their fields as JSON, an array for each; empty if one of the bodies is not plain."""
+        joined = _END.join(bodies)
+        if b'"' in joined or b"\\" in joined:
+            fields = list(csv.reader(map(_text, bodies), delimiter=self._delimiter, strict=True))
+            # A quote that is not closed takes the next body in.
+            return msgspec.json.encode(fields)[1:-1] if len(fields) == len(bodies) else b""
+        if joined.count(_END) != len(bodies) - 1 or _ESCAPE_BYTES in joined:
+            return b""
+        return b'["%b"]' % joined.replace(self._between, _APART).replace(_END, b'"],["')
+
+    def _finished(self, rows: list[Row]) -> list[Row]:
+        for name, convert in self._finish:
+            for row in rows:
+                if (value := row[name]) is not None:
+                    row[name] = convert(value)
+        return [dict(zip(self._names, row.values(), strict=True)) for row in rows] if self._names else rows
 
     def _carefully(self, body: bytes) -> Row:
         row: Row = {}
@@ -209,66 +265,6 @@ def _bytes(text: str) -> Value:
         raise Misread(text, ScalarType.BYTES, "is not base64") from None
 
 
-def _plain_readers(
-    columns: Columns, delimiter: str
-) -> tuple[Callable[[bytes], Row | None], Callable[[Sequence[bytes | None], int], list[Row]]]:
-    """The readers of a plain body (None for any other) and of many bodies, up to the first that is not plain."""
-    is_apart = delimiter.isascii() and not delimiter.isalnum() and delimiter not in "+-.\\"
-    between, apart = delimiter.encode(), b'","'
-    as_dict = msgspec.structs.asdict
-    text = rb'[^"\\\x00-\x1f\xef%b]*+' % re.escape(between)
-    # The fields of a msgspec Struct can only have names that Python allows.
-    names = [column.name for column in columns]
-    is_named = all(name.isidentifier() and not name.startswith("__") for name in names)
-    patterns, fields = [], []
-    finish: list[tuple[str, Callable[[Any], Value]]] = []
-    for number, (name, type_) in enumerate((column.name, column.type) for column in columns):
-        name = name if is_named else f"_{number}"
-        kind = Decimal if isinstance(type_, Decimal) else type_
-        pattern, parsed, is_final = _PLAIN.get(kind, (text, str, kind is ScalarType.STRING))
-        patterns.append(pattern)
-        fields.append((name, parsed | None))
-        if not is_final:
-            # A topic has few different days, but many records of each day.
-            finish.append((name, lru_cache(_DAYS)(_reader(type_)) if kind is ScalarType.DATE else _reader(type_)))
-    # An empty body is not a row, not even with one column.
-    plain = rb"(?!\x1e|\Z)" + re.escape(between).join(patterns) if is_apart else b"(?!)"
-    is_plain, match_many = re.compile(plain).fullmatch, re.compile(b"(?:%b\x1e)*+" % plain).match
-    made: Any = msgspec.defstruct("Row", fields, array_like=True, gc=False)
-    parse = msgspec.json.Decoder(made, strict=False).decode
-    parse_many = msgspec.json.Decoder(list[made], strict=False).decode
-
-    def row_of(parsed: Any) -> Row:
-        row: Row = as_dict(parsed)
-        for name, convert in finish:
-            if row[name] is not None:
-                row[name] = convert(row[name])
-        return row if is_named else dict(zip(names, row.values(), strict=True))
-
-    def read(body: bytes) -> Row | None:
-        if not is_plain(body):
-            return None
-        try:
-            return row_of(parse((b'["%b"]' % body.replace(between, apart)).replace(b'""', b"null")))
-        except _NOT_PLAIN:
-            return None
-
-    def read_ahead(payloads: Sequence[bytes | None], first: int) -> list[Row]:
-        some = payloads[first : first + _AT_A_TIME]
-        some = some[: some.index(None)] if None in some else some
-        try:
-            bodies = _END.join([*cast("Sequence[bytes]", some), b""])
-            found = match_many(bodies)
-            if found is None or not found[0] or bodies.count(_END) != len(some):
-                return []
-            arrays = found[0][:-1].replace(between, apart).replace(_END, b'"],["')
-            return [row_of(parsed) for parsed in parse_many((b'[["%b"]]' % arrays).replace(b'""', b"null"))]
-        except (TypeError, *_NOT_PLAIN):
-            return []
-
-    return read, read_ahead
-
-
 def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
     """An encoder for rows of all columns. The case rule matches a row's keys to the columns; a missing column is null."""
     columns, delimiter = with_times(_usable(spec.columns), spec.times), delimiter_of(spec.delimiter)
@@ -279,7 +275,10 @@ def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...
         try:
             checked: Any = check.fast(row)
         except Misfit:
-            checked = carefully(row)
+            try:
+                checked = check.careful(row)
+            except Misfit as misfit:
+                raise encode_error(misfit) from misfit.group()
         values = zip(writers, checked.values(), strict=True)
         body = delimiter.join(["" if value is None else write(value) for write, value in values])
         if not body.isascii() and _ESCAPE in body:
@@ -288,12 +287,6 @@ def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...
             return prefix + body.encode()
         except UnicodeEncodeError as error:
             raise EncodeError("A string of the row contains half a surrogate pair, which cannot be encoded.") from error
-
-    def carefully(row: object) -> object:
-        try:
-            return check.careful(row)
-        except Misfit as misfit:
-            raise encode_error(misfit) from misfit.group()
 
     return encode
 
