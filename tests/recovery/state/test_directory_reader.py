@@ -122,6 +122,19 @@ class TestReadStateDirectory:
         (on_disk,) = stores_on_disk(found)
         assert (on_disk.prefix, on_disk.own_changelog) == ("shared-east", "shared-east-users-store-changelog")
 
+    @pytest.mark.parametrize(
+        ("folder", "rivals"), [("window/window.60000", ()), ("index/index-files", ("index",)), ("index/_0", ("index",))]
+    )
+    def test_only_a_store_with_segments_restores_from_no_source(
+        self, folder: str, rivals: tuple[str, ...], tmp_path: Path
+    ) -> None:
+        # A user's own kind of store keeps what it likes in its folder, and may restore from a source topic.
+        store(tmp_path / "shop", "0_0", "users-store")
+        (tmp_path / "shop/0_0" / folder).mkdir(parents=True)
+        (tmp_path / "shop/0_0/.checkpoint").write_text("0\n1\nusers 0 41\n")
+        (source,) = next(found for found in stores_on_disk(only(tmp_path)) if found.name == "users-store").sources
+        assert (source.topic, source.rivals) == ("users", rivals)
+
     def test_tasks_are_ordered_by_number(self, tmp_path: Path) -> None:
         for task in ("10_0", "2_10", "2_9"):
             store(tmp_path / "shop", task, "s")

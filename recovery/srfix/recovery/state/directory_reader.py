@@ -28,6 +28,7 @@ from srfix.recovery.state.directory import (
     Traces,
     Unreadable,
     is_locked,
+    segment_start,
 )
 from srfix.recovery.state.rocksdb import CURRENT, read_column_family
 from srfix.serde import bounds
@@ -197,8 +198,8 @@ class _Reader:
                 for store in self._children(child):
                     yield StoreDirectory(name=store.name, kind=StoreKind.KEY_VALUE, path=str(store))
             else:
-                segments = any(entry.name.startswith(child.name) for entry in self._children(child))
-                kind = StoreKind.SEGMENTED if segments else StoreKind.OTHER
+                has_segments = any(segment_start(entry, child.name) is not None for entry in self._children(child))
+                kind = StoreKind.SEGMENTED if has_segments else StoreKind.OTHER
                 yield StoreDirectory(name=child.name, kind=kind, path=str(child))
 
     def _checkpoint(self, path: Path) -> Checkpoint | None:
