@@ -48,6 +48,14 @@ def nested(levels: int, field: int = 1) -> bytes:
     return body
 
 
+def structs(levels: int) -> bytes:
+    """A `google.protobuf.Struct` with one field that holds a Struct with one field, and so on."""
+    body = b""
+    for _ in range(levels):
+        body = part(1, part(1, b"k") + part(2, part(5, body)))
+    return body
+
+
 def indexes(*of: int) -> bytes:
     """Message indexes: zigzag numbers, their count first."""
     return b"".join(varint(n << 1 if n >= 0 else -n * 2 - 1) for n in (len(of), *of))
@@ -126,7 +134,9 @@ BAD: dict[str, tuple[str, bytes, bytes, str]] = {
     "a time of -2^31": (TIME, b"", part(1, number(1, -(2**31)) + number(4, 2**31 - 1)), "D TIME"),
     "an instant of 2^63-1": (STAMP, b"", part(1, number(1, (1 << 63) - 1) + number(2, 2**31 - 1)), "D TIMESTAMP"),
     "an instant of -2^63": (STAMP, b"", part(1, number(1, 1 << 63) + number(2, -(2**31))), "D TIMESTAMP"),
-    "a Struct 30 deep": (STRUCT, b"", part(1, nested(90)), "A STRUCT<TYPE_URL STRING>"),
+    "a Struct 30 deep": (STRUCT, part(2, part(1, b"x")), part(1, structs(30)), "A STRUCT<TYPE_URL STRING>"),
+    "a Struct 20,000 deep": (STRUCT, b"", part(1, structs(20_000)), "A STRUCT<TYPE_URL STRING>"),
+    "a Struct's key that is no UTF-8": (STRUCT, b"", part(1, nested(90)), "A STRUCT<TYPE_URL STRING>"),
     "an Any of nobody": (STRUCT, b"", part(2, part(1, b"type.googleapis.com/" + b"x" * 100_000) + part(2, b"\xff" * 100_000)), "A STRUCT<TYPE_URL STRING>"),
     "a required field that is not there": (message("required int64 n = 1; optional int32 m = 2;", head=P2), number(1, 1), number(2, 1), "N BIGINT"),
 }  # fmt: skip
@@ -165,7 +175,8 @@ REFUSED: dict[str, tuple[str | None, str | None, str | None]] = {
     "a time of -2^31": (None, "is not a time of day", "is not a time of day"),
     "an instant of 2^63-1": (None, "is not an instant of the years 1 to 9999", "is not an instant of the years 1 to 9999"),
     "an instant of -2^63": (None, "is not an instant of the years 1 to 9999", "is not an instant of the years 1 to 9999"),
-    "a Struct 30 deep": ("String field had bad UTF-8", "String field had bad UTF-8", "String field had bad UTF-8"),
+    "a Struct 20,000 deep": ("MaxDepth", "MaxDepth", "MaxDepth"),
+    "a Struct's key that is no UTF-8": ("String field had bad UTF-8", "String field had bad UTF-8", "String field had bad UTF-8"),
     "a required field that is not there": ("lacks fields that its schema requires: n", "lacks fields that its schema requires: n", "lacks fields that its schema requires: n"),
 }  # fmt: skip
 """The others are read, whatever the rule."""
