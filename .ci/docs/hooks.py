@@ -8,7 +8,8 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
-from site_pages import MENU, downloads, for_the_site, linked, made_pages, menu_titles
+from site_pages import downloads, for_the_site, linked, made_pages, menu_titles
+from site_tables import MENU
 
 _PAGES = made_pages(runs_notebooks=True)
 

@@ -12,7 +12,6 @@ import inspect
 import io
 import json
 import re
-import runpy
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,6 +21,9 @@ import fastavro
 import pytest
 import yaml
 from fastavro.utils import generate_one
+from site_pages import shown_names
+from site_tables import API
+from site_tables import DOCSTRINGS as SHOWN_DOCSTRINGS
 
 from srfix.recovery.state.writing.kinds import Release, WrittenKind
 from srfix.recovery.state.writing.stores import StoreToWrite, store_writer
@@ -174,11 +176,10 @@ def own_file(word: str, parts: Parts, folder: Path) -> str:
 
 
 def test_no_docstring_on_the_site_has_code_that_nothing_runs() -> None:
-    site = runpy.run_path(str(ROOT / ".ci" / "docs" / "site_pages.py"))
-    whole = {front for front, _ in site["DOCSTRINGS"].values()}
-    whole |= {place for front in whole for place, _ in site["shown_names"](front)}
-    objects: dict[str, object] = {name: importlib.import_module(name) for name in {*site["API"], *whole}}
-    for place, name in (shown for front in site["API"] for shown in site["shown_names"](front)):
+    whole = {front for front, _ in SHOWN_DOCSTRINGS.values()}
+    whole |= {place for front in whole for place, _ in shown_names(front)}
+    objects: dict[str, object] = {name: importlib.import_module(name) for name in {*API, *whole}}
+    for place, name in (shown for front in API for shown in shown_names(front)):
         one = getattr(importlib.import_module(place), name)
         if inspect.isclass(one) or inspect.isfunction(one):
             objects[f"{place}.{name}"] = one

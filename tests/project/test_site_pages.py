@@ -6,15 +6,17 @@ import importlib
 import json
 import pkgutil
 import re
-import runpy
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 import click
 import html5lib
 import markdown
 import pytest
+import site_pages
+from site_pages import downloads, for_the_site, linked, menu_titles, shown_names
+from site_tables import API, FINDINGS, MENU, RUNS_ALONE
 
 from srfix.cli.command_table import every_command
 from srfix.cli.documents import DOCUMENTS, PublishedDocument
@@ -22,10 +24,7 @@ from srfix.recovery.explain.catalogue import CATALOGUE
 from tests import pages
 from tests.pages import name_of
 
-SITE: dict[str, Any] = runpy.run_path(str(pages.ROOT / ".ci" / "docs" / "site_pages.py"))
-PAGES: Mapping[str, str] = SITE["made_pages"]()
-linked: Callable[[str, str], str] = SITE["linked"]
-shown_names: Callable[[str], Sequence[tuple[str, str]]] = SITE["shown_names"]
+PAGES: Final = site_pages.made_pages()
 
 
 def places(entries: object) -> Iterator[str]:
@@ -39,11 +38,7 @@ def places(entries: object) -> Iterator[str]:
 
 
 def test_every_page_is_in_the_menu_once() -> None:
-    shown = [
-        page
-        for place in places(SITE["MENU"])
-        for page in (SITE["menu_titles"](place) if place.endswith("/") else [place])
-    ]
+    shown = [page for place in places(MENU) for page in (menu_titles(place) if place.endswith("/") else [place])]
     written = [name_of(page) for page in pages.PAGES if page.is_relative_to(pages.SITE)]
     assert sorted(shown) == sorted([*PAGES, *written])
 
@@ -70,7 +65,7 @@ def test_a_finding_code_has_a_page_that_says_what_to_do(known: Any) -> None:
     assert page.startswith(f"# {known.code}: ")
     for heading in ("What it means", "How it comes about", "How srfix recognises it", "What to do"):
         assert f"\n## {heading}\n\n" in page
-    assert f"| {known.code} | {SITE['FINDINGS'][known.code][0]} | {known.severity} |" in PAGES["findings/index.md"]
+    assert f"| {known.code} | {FINDINGS[known.code][0]} | {known.severity} |" in PAGES["findings/index.md"]
 
 
 @pytest.mark.parametrize("known", CATALOGUE, ids=lambda known: known.code)
@@ -140,7 +135,7 @@ class TestReadme:
         assert len(self.README.encode()) <= 14_336
 
     def test_its_codes_have_the_titles_of_the_site(self) -> None:
-        for code, (title, _) in SITE["FINDINGS"].items():
+        for code, (title, _) in FINDINGS.items():
             assert f"\n| [{code}]({self.HOME}findings/{code}.html) | {title} |\n" in self.README
             assert len(title.split()) <= 8
 
@@ -150,7 +145,7 @@ class TestReadme:
         assert {link for link in linked if link.replace(".html", ".md") not in there} == set()
 
 
-@pytest.mark.parametrize("front", [front for front in SITE["API"] if ".schemas." not in front])
+@pytest.mark.parametrize("front", [front for front in API if ".schemas." not in front])
 def test_a_front_door_s_page_has_all_that_it_shows(front: str) -> None:
     shown = {name for name in importlib.import_module(front).__all__ if name != "__version__"}
     assert {name for _, name in shown_names(front)} == shown
@@ -162,7 +157,7 @@ def test_a_document_has_its_keys_in_a_table_and_its_schema_to_download(document:
     part = PAGES["documents.md"].partition(f"\n## {document.name}\n")[2].partition("\n## ")[0]
     file = f"documents/{document.name}.schema.json"
     assert f"({file})" in part
-    schema = json.loads(SITE["downloads"]()[file])
+    schema = json.loads(downloads()[file])
     lines = [schema["$defs"][form["$ref"].removeprefix("#/$defs/")] for form in schema.get("anyOf", ())]
     keys = [key for form in (schema, *lines) for key in form.get("properties", {})]
     assert keys
@@ -176,25 +171,25 @@ def test_the_options_of_the_spark_source_and_the_drop_in_s_differences_are_there
 
 
 def test_a_bar_in_a_table_s_code_has_no_backslash() -> None:
-    assert SITE["for_the_site"]("| `a\\|b` | `c` |") == "| `a|b` | `c` |"
+    assert for_the_site("| `a\\|b` | `c` |") == "| `a|b` | `c` |"
 
 
 def test_the_notebooks_are_there() -> None:
     pages = {page for page in PAGES if page.startswith("notebooks/")}
     assert pages == {"notebooks/incident.md", "notebooks/serde.md", "notebooks/spark.md"}
-    assert SITE["RUNS_ALONE"] == {"incident", "serde"}
+    assert {"incident", "serde"} == RUNS_ALONE
 
 
 @pytest.mark.slow
 def test_a_notebook_that_needs_only_python_is_run_for_its_page() -> None:
-    page = SITE["_notebook_page"](pages.ROOT / "fixtures" / "notebooks" / "serde.ipynb", runs=True)
+    page = site_pages._notebook_page(pages.ROOT / "fixtures" / "notebooks" / "serde.ipynb", runs=True)
     assert "\n![What the cell draws](data:image/png;base64,iVBOR" in page
     assert "```text\n40\n```" in page
 
 
 def test_every_fence_names_a_language_at_most() -> None:
     texts = [*PAGES.values(), *(page.read_text(encoding="utf-8") for page in pages.PAGES)]
-    fences = {fence for text in texts for fence in re.findall(r"^`{3,}(.*)$", SITE["for_the_site"](text), re.MULTILINE)}
+    fences = {fence for text in texts for fence in re.findall(r"^`{3,}(.*)$", for_the_site(text), re.MULTILINE)}
     assert {fence for fence in fences if not re.fullmatch(r"\w*", fence)} == set()
 
 
