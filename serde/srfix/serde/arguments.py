@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from enum import Enum
-from typing import TYPE_CHECKING, TypeVar, cast
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from srfix.serde.errors import UsageError
 from srfix.serde.interface import Context, SerdeContext
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from srfix.serde.subjects.names import SubjectStrategy
 
 _E = TypeVar("_E", bound=Enum)
+_PARTS: Final = attrgetter("topic", "field", "headers")
 
 
 def type_words(value: object) -> str:
@@ -73,16 +75,22 @@ def strategy(name: str, value: object) -> SubjectStrategy:
 
 def usable_context(ctx: object) -> Context:
     """The context. A topic's name means the values of the topic."""
-    if isinstance(ctx, str):
-        if not ctx:
-            raise UsageError("The topic's name is empty. Pass the topic of the payload.")
-        return SerdeContext(ctx)
-    if inspect.isclass(ctx) or not all(hasattr(ctx, part) for part in ("topic", "field", "headers")):
+    context: Any = ctx
+    try:
+        _PARTS(context)  # at once: confluent-kafka's contexts come with every record
+        is_context = not isinstance(ctx, type)
+    except AttributeError:
+        is_context = False
+    if is_context:
+        return context  # type: ignore[no-any-return]  # it has the parts of one
+    if not isinstance(ctx, str):
         raise UsageError(
             f"The context is {type_words(ctx)}; it must be a SerdeContext, a confluent_kafka SerializationContext, or "
             "a topic's name (then the payload is a value)."
         )
-    return cast("Context", ctx)
+    if not ctx:
+        raise UsageError("The topic's name is empty. Pass the topic of the payload.")
+    return SerdeContext(ctx)
 
 
 def usable_payload(payload: object) -> bytes:

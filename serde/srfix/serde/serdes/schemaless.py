@@ -149,12 +149,18 @@ class SchemalessDeserializer(_Schemaless[Decode, ReadSpec], RowReader):
         """
         if payload is None:
             return None
-        if ctx.__class__ is not SerdeContext:
-            ctx = usable_context(ctx)
         if not isinstance(payload, bytes):
             payload = usable_payload(payload)
+        if isinstance(ctx, str):
+            ctx = usable_context(ctx)
         try:
-            return (self._plans.get(ctx.field) or self._plan(role_of(ctx.field)))(payload, 0)
+            decode, _, _ = self._plans.get(ctx.field), ctx.topic, ctx.headers
+        except (AttributeError, TypeError):
+            decode = None
+        if decode is None:
+            decode = self._plan(role_of(usable_context(ctx).field))
+        try:
+            return decode(payload, 0)
         except ABOUT_THE_PAYLOAD as error:
             raise read_from(error, ctx) from error
 
