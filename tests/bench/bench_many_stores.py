@@ -46,8 +46,9 @@ MOST_SECONDS: Final = 45
 MOST_MB: Final = 200
 MOST_ASKED: Final = 14
 """Requests a store that a diagnosis takes."""
-MOST_ONCE: Final = 60
-"""Requests that do not grow with the stores: the lists, and up to 50 topics whose records' ids are compared."""
+MOST_ONCE: Final = 70
+"""Requests that do not grow with the stores: some ten for lists, and 50 latest versions that `Survey.latest` asks one by one
+before a listing takes their place."""
 MOST_ASKED_MORE: Final = 28
 """Those of a plan, which asks what it will meet; and of a store that may restore from any of hundreds of topics."""
 MOST_JSON_MB: Final = 3
