@@ -62,7 +62,7 @@ _WHITE_SPACE: Final = "\t\x0b\x0c\x1c-\x1f \u1680\u2000-\u2006\u2008-\u200a\u202
 """The characters of `Character.isWhitespace` except line ends, for a set in a regular expression."""
 _IN_NUMBERS: Final = frozenset("0123456789+-.EINaftrueslniy")
 """The characters of written numbers and booleans."""
-_AT_A_TIME: Final = 64
+_AT_A_TIME: Final = 100
 """How many bodies are read together. After one that is read field by field, the rest is prepared again."""
 _DAYS: Final = 4096
 """How many dates are remembered."""
@@ -152,7 +152,13 @@ class _Reader:
 
     def read_ahead(self, payloads: Sequence[bytes | None], first: int) -> list[Row]:
         """The rows of the payloads from `first` on, up to the first that must be read field by field."""
-        return self._many([*takewhile(bool, payloads[first : first + _AT_A_TIME])])
+        rows: list[Row] = []
+        for start in range(first, len(payloads), _AT_A_TIME):
+            more = self._many([*takewhile(bool, payloads[start : start + _AT_A_TIME])])
+            rows += more
+            if len(more) < _AT_A_TIME:
+                break
+        return rows
 
     def _many(self, bodies: Sequence[Any]) -> list[Row]:
         """The rows of the first bodies. A body that must be read field by field ends them; none if a batch is not CSV."""
