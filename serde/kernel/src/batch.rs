@@ -330,53 +330,27 @@ fn append<'a>(program: &'a Program, number: usize, cursor: &mut Cursor<'a>, colu
             Ok(())
         }
         Read::List { items, width } => {
-            cursor.enter()?;
             let part = column.items().map_err(at(cursor))?;
-            loop {
-                let count = cursor.block(*width)?;
-                if count == 0 {
-                    break;
-                }
-                for _ in 0..count {
-                    append(program, *items, cursor, part)?;
-                }
-            }
-            cursor.leave();
+            cursor.items(*width, |cursor| append(program, *items, cursor, part))?;
             column.end_items().map_err(at(cursor))
         }
         Read::Map { values, width } => {
-            cursor.enter()?;
             let (keys, parts) = column.entries().map_err(at(cursor))?;
             let first = keys.len();
-            loop {
-                let count = cursor.block(*width)?;
-                if count == 0 {
-                    break;
-                }
-                for _ in 0..count {
-                    keys.push_bytes(cursor.text_bytes()?).map_err(at(cursor))?;
-                    append(program, *values, cursor, parts)?;
-                }
-            }
-            cursor.leave();
+            cursor.items(*width, |cursor| {
+                keys.push_bytes(cursor.text_bytes()?).map_err(at(cursor))?;
+                append(program, *values, cursor, parts)
+            })?;
             end_map(column, first, cursor)
         }
         Read::Entries { key, value, width } => {
-            cursor.enter()?;
-            cursor.enter()?;
             let (keys, parts) = column.entries().map_err(at(cursor))?;
             let first = keys.len();
-            loop {
-                let count = cursor.block(*width)?;
-                if count == 0 {
-                    break;
-                }
-                for _ in 0..count {
-                    append(program, *key, cursor, keys)?;
-                    append(program, *value, cursor, parts)?;
-                }
-            }
-            cursor.leave();
+            cursor.enter()?;
+            cursor.items(*width, |cursor| {
+                append(program, *key, cursor, keys)?;
+                append(program, *value, cursor, parts)
+            })?;
             cursor.leave();
             end_map(column, first, cursor)
         }

@@ -222,6 +222,27 @@ impl<'a> Cursor<'a> {
         }
         Ok(items)
     }
+
+    /// Reads the blocks of an array or map, item by item, a level further down.
+    #[inline]
+    pub fn items<E: From<Bad>>(
+        &mut self,
+        item_width: usize,
+        mut item: impl FnMut(&mut Self) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.enter()?;
+        loop {
+            let count = self.block(item_width)?;
+            if count == 0 {
+                break;
+            }
+            for _ in 0..count {
+                item(self)?;
+            }
+        }
+        self.leave();
+        Ok(())
+    }
 }
 
 #[inline]

@@ -37,10 +37,8 @@ impl Encoder {
 
     #[pyo3(signature = (value, prefix, /))]
     fn encode<'py>(&self, value: &Bound<'py, PyAny>, prefix: &Bound<'py, PyBytes>) -> PyResult<Bound<'py, PyAny>> {
-        let mut out = Vec::with_capacity(128);
-        out.extend_from_slice(prefix.as_bytes());
-        match self.writer.write(value, &mut out) {
-            Ok(()) => Ok(PyBytes::new(value.py(), &out).into_any()),
+        match self.writer.payload(value, prefix.as_bytes()) {
+            Ok(payload) => Ok(payload.into_any()),
             Err(Fault::Raised(error)) => Err(*error),
             Err(Fault::Bad) => self.otherwise.bind(value.py()).call1((value, prefix)),
         }

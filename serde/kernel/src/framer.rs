@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::encoder::Encoder;
 use crate::from_python::Writer;
@@ -12,12 +12,15 @@ use crate::places::{Address, Given, Places};
 use crate::python::Fault;
 
 /// How rows of a topic are written, and what stands before each body.
-type Known = Option<(Arc<Writer>, Arc<[u8]>)>;
+struct Known {
+    writer: Arc<Writer>,
+    prefix: Box<[u8]>,
+}
 
 /// What serializers inherit from: a call writes the dicts that it has a program for, and has `_call` do the rest.
 #[pyclass(subclass, frozen)]
 pub struct Framer {
-    places: Places<Known>,
+    places: Places<Option<Arc<Known>>>,
 }
 
 #[pymethods]
@@ -40,12 +43,10 @@ impl Framer {
             && row.is_exact_instance_of::<PyDict>()
             && let ctx = args.get_borrowed_item(1)?
             && let Some(given) = Given::by(&ctx, false)
-            && let Some((writer, prefix)) = slf.get().places.find(&given, Clone::clone)
+            && let Some(known) = slf.get().places.find(&given, Clone::clone)
         {
-            let mut out = Vec::with_capacity(256);
-            out.extend_from_slice(&prefix);
-            match writer.write(&row, &mut out) {
-                Ok(()) => return Ok(PyBytes::new(slf.py(), &out).into_any()),
+            match known.writer.payload(&row, &known.prefix) {
+                Ok(payload) => return Ok(payload.into_any()),
                 Err(Fault::Raised(error)) => return Err(*error),
                 Err(Fault::Bad) => {}
             }
@@ -62,7 +63,7 @@ impl Framer {
         encoder: &Encoder,
         most: usize,
     ) -> PyResult<()> {
-        let known = Some((encoder.writer(), Arc::from(prefix)));
+        let known = Some(Arc::new(Known { writer: encoder.writer(), prefix: Box::from(prefix) }));
         self.places.put(topic.py(), Address::new(topic, field), most, |_| 1, |place| *place = known)
     }
 }

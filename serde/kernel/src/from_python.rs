@@ -1,7 +1,10 @@
 //! Python's values → bodies. Values of exactly the types that columns give are written here; all others are the caller's.
 
+use std::cell::Cell;
+use std::ptr;
 use std::sync::Arc;
 
+use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -52,6 +55,13 @@ pub struct Writer {
 
 type Written = Result<(), Fault>;
 
+thread_local! {
+    /// What payloads are written into: memory of its own for each would cost as much as a field or two.
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+/// More bytes are not kept for the next payload.
+const MOST_SPARE: usize = 1 << 16;
+
 const EPOCH_ORDINAL: i64 = 719_163;
 const MICROS: i64 = 1_000_000;
 const FLOAT_MAX: f64 = 3.402_823_567_797_336_6e38;
@@ -68,14 +78,38 @@ impl Writer {
         Self { keys: keys.collect(), writing: Arc::clone(&writing) }
     }
 
-    /// Appends the body of a value.
-    pub fn write(&self, value: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> Written {
-        self.value(self.writing.root, value, out, self.writing.levels)
+    /// The prefix, and a value's body behind it.
+    pub fn payload<'py>(&self, value: &Bound<'py, PyAny>, prefix: &[u8]) -> Result<Bound<'py, PyBytes>, Fault> {
+        // Taken, for Python's code may run meanwhile and write, too.
+        let mut out = SPARE.take();
+        out.clear();
+        out.extend_from_slice(prefix);
+        self.value(self.writing.root, value, &mut out, self.writing.levels)?;
+        let payload = PyBytes::new(value.py(), &out);
+        if out.capacity() <= MOST_SPARE {
+            SPARE.set(out);
+        }
+        Ok(payload)
     }
 
+    /// What most fields are is written in place, as `Rows::value` reads it.
+    #[inline(always)]
     fn value(&self, number: usize, value: &Bound<'_, PyAny>, out: &mut Vec<u8>, levels: u32) -> Written {
         let below = levels.checked_sub(1).ok_or(Fault::Bad)?;
         match self.writing.write(number) {
+            Write::String => put_text(value, out)?,
+            Write::Long => put_long(out, integer(value)?),
+            Write::Int => put_long(out, i64::from(i32::try_from(integer(value)?).map_err(|_| Fault::Bad)?)),
+            Write::Double => out.extend_from_slice(&exact::<PyFloat>(value)?.value().to_le_bytes()),
+            Write::Boolean => out.push(u8::from(exact::<PyBool>(value)?.is_true())),
+            write => self.other(number, write, value, out, below)?,
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn other(&self, number: usize, write: &Write, value: &Bound<'_, PyAny>, out: &mut Vec<u8>, below: u32) -> Written {
+        match write {
             Write::Beside { null, branch, value: part } => {
                 if !value.is_none() {
                     put_long(out, i64::from(*branch));
@@ -116,7 +150,7 @@ impl Writer {
                     self.value(*part, item, out, below)
                 })
             }
-            write => scalar(write, value, out),
+            write => rare(write, value, out),
         }
     }
 
@@ -151,11 +185,10 @@ impl Writer {
         out: &mut Vec<u8>,
         levels: u32,
     ) -> Written {
-        let py = row.py();
-        let mut found = 0;
+        let (mut found, mut next) = (0, 0);
         for (field, key) in fields.iter().zip(&self.keys[number]) {
             let value = match key {
-                Some(key) => row.get_item(key.bind(py))?,
+                Some(key) => item(row, key, &mut next)?,
                 None => None,
             };
             match (value, &field.null) {
@@ -201,9 +234,27 @@ fn entries<'py>(
     Ok(())
 }
 
+/// A key's value. Most rows have their keys in the order of the fields: the entry at `next`, where one is looked for first,
+/// then has the very key, and `next` goes on.
+#[inline]
+fn item<'py>(row: &Bound<'py, PyDict>, key: &Py<PyString>, next: &mut isize) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let (mut after, mut its_key, mut value) = (*next, ptr::null_mut(), ptr::null_mut());
+    // SAFETY: the thread is attached and the dict lives, so key and value are its own until Python's code runs. None does
+    // before the value is held. A dict that was changed since `next` was found has another entry there, or none.
+    unsafe {
+        let is_there = ffi::PyDict_Next(row.as_ptr(), &raw mut after, &raw mut its_key, &raw mut value) != 0;
+        if is_there && its_key == key.as_ptr() {
+            *next = after;
+            return Ok(Some(Bound::from_borrowed_ptr(row.py(), value)));
+        }
+    }
+    row.get_item(key.bind(row.py()))
+}
+
 /// A value of exactly that type: a subclass may have a mind of its own.
+#[inline]
 fn exact<'a, 'py, T: pyo3::PyTypeInfo>(value: &'a Bound<'py, PyAny>) -> Result<&'a Bound<'py, T>, Fault> {
-    if value.is_exact_instance_of::<T>() { value.cast().map_err(|_| Fault::Bad) } else { Err(Fault::Bad) }
+    value.cast_exact().map_err(|_| Fault::Bad)
 }
 
 fn put_text(value: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> Written {
@@ -217,14 +268,11 @@ fn integer(value: &Bound<'_, PyAny>) -> Result<i64, Fault> {
     exact::<PyInt>(value)?.extract().map_err(|_| Fault::Bad)
 }
 
-fn scalar(write: &Write, value: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> Written {
+/// Values without parts that few fields have.
+fn rare(write: &Write, value: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> Written {
     let py = value.py();
     match write {
         Write::Null if value.is_none() => {}
-        Write::Boolean => out.push(u8::from(exact::<PyBool>(value)?.is_true())),
-        Write::Int => put_long(out, i64::from(i32::try_from(integer(value)?).map_err(|_| Fault::Bad)?)),
-        Write::Long => put_long(out, integer(value)?),
-        Write::Double => out.extend_from_slice(&exact::<PyFloat>(value)?.value().to_le_bytes()),
         Write::Float => {
             let number = exact::<PyFloat>(value)?.value();
             if (FLOAT_MAX..f64::INFINITY).contains(&number.abs()) {
@@ -232,7 +280,6 @@ fn scalar(write: &Write, value: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> Written
             }
             out.extend_from_slice(&(number as f32).to_le_bytes());
         }
-        Write::String => put_text(value, out)?,
         Write::Bytes => put_sized(out, exact::<PyBytes>(value)?.as_bytes()),
         Write::Fixed { size } => {
             let bytes = exact::<PyBytes>(value)?.as_bytes();

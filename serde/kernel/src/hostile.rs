@@ -7,6 +7,7 @@ use arrow_array::{Array, RecordBatch};
 use hashbrown::HashMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
+use pyo3::Python;
 use serde_json::{Value as Json, json};
 
 use crate::batch::{Batch, Identity, Known, Plan, Plans};
@@ -240,6 +241,12 @@ fn batch_of(columns: &[Json], program: &Arc<Program>, bodies: &[Option<Vec<u8>>]
     }
     let (rows, odd) = batch.finish().unwrap();
     (rows, odd.into_iter().map(|(position, _)| position).collect())
+}
+
+/// With a Python, which the first test that needs one starts.
+pub fn attached<R>(test: impl FnOnce(Python<'_>) -> R) -> R {
+    Python::initialize();
+    Python::attach(test)
 }
 
 proptest! {

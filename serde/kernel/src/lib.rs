@@ -8,6 +8,7 @@ mod bodies;
 mod census;
 mod columns;
 mod cursor;
+mod decimal_layout;
 mod description;
 mod encoder;
 mod faults;
@@ -26,6 +27,7 @@ mod python;
 mod reader;
 mod rows;
 mod sink;
+mod texts;
 mod writing;
 
 use std::iter;

@@ -79,35 +79,11 @@ impl Program {
                 cursor.leave();
                 Ok(())
             }
-            Wire::Array { items, width } => {
-                cursor.enter()?;
-                loop {
-                    let count = cursor.block(*width)?;
-                    if count == 0 {
-                        break;
-                    }
-                    for _ in 0..count {
-                        self.skip(*items, cursor)?;
-                    }
-                }
-                cursor.leave();
-                Ok(())
-            }
-            Wire::Map { values, width } => {
-                cursor.enter()?;
-                loop {
-                    let count = cursor.block(*width)?;
-                    if count == 0 {
-                        break;
-                    }
-                    for _ in 0..count {
-                        cursor.text()?;
-                        self.skip(*values, cursor)?;
-                    }
-                }
-                cursor.leave();
-                Ok(())
-            }
+            Wire::Array { items, width } => cursor.items(*width, |cursor| self.skip(*items, cursor)),
+            Wire::Map { values, width } => cursor.items(*width, |cursor| {
+                cursor.text()?;
+                self.skip(*values, cursor)
+            }),
             Wire::Union { branches } => {
                 let branch = cursor.index(branches.len())?;
                 cursor.enter()?;

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use pyo3::exceptions::PyUnicodeDecodeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyType};
 
 use crate::cursor::{Bad, Cursor};
-use crate::description::{Absent, Becomes, Field, Read};
-use crate::leaf::{Digits, Value, leaf};
+use crate::decimal_layout::Decimals;
+use crate::description::{Absent, Becomes, Feed, Field, Read};
+use crate::leaf::{Value, leaf};
 use crate::moments::Moments;
 use crate::program::Program;
+use crate::texts::text;
 
 /// What ends a reading: the body's fault, or an exception of Python's.
 pub enum Fault {
@@ -35,7 +36,7 @@ impl From<PyErr> for Fault {
 /// Python's classes for what Rust has no type for.
 struct Classes {
     moments: Moments,
-    decimal: Py<PyType>,
+    decimals: Decimals,
     uuid: Py<PyType>,
 }
 
@@ -45,7 +46,7 @@ fn classes(py: Python<'_>) -> PyResult<&Classes> {
     CLASSES.get_or_try_init(py, || {
         Ok(Classes {
             moments: Moments::new(py)?,
-            decimal: py.import("decimal")?.getattr("Decimal")?.cast_into()?.unbind(),
+            decimals: Decimals::new(py)?,
             uuid: py.import("uuid")?.getattr("UUID")?.cast_into()?.unbind(),
         })
     })
@@ -120,7 +121,7 @@ impl Rows {
                 let number = if *is_long { cursor.long()? } else { i64::from(cursor.int()?) };
                 Ok(PyInt::new(py, number).into_any())
             }
-            Read::String => text(py, cursor),
+            Read::String => text(py, cursor.sized()?),
             Read::Double => Ok(PyFloat::new(py, f64::from_le_bytes(cursor.array()?)).into_any()),
             Read::Boolean { as_text: false } => Ok(PyBool::new(py, cursor.boolean()?).to_owned().into_any()),
             Read::Null => Ok(py.None().into_bound(py)),
@@ -170,18 +171,8 @@ impl Rows {
         width: usize,
         cursor: &mut Cursor<'a>,
     ) -> Result<Bound<'py, PyAny>, Fault> {
-        cursor.enter()?;
         let list = PyList::empty(py);
-        loop {
-            let count = cursor.block(width)?;
-            if count == 0 {
-                break;
-            }
-            for _ in 0..count {
-                list.append(self.value(py, items, cursor)?)?;
-            }
-        }
-        cursor.leave();
+        cursor.items(width, |cursor| Ok::<_, Fault>(list.append(self.value(py, items, cursor)?)?))?;
         Ok(list.into_any())
     }
 
@@ -195,22 +186,14 @@ impl Rows {
         width: usize,
         cursor: &mut Cursor<'a>,
     ) -> Result<Bound<'py, PyAny>, Fault> {
-        cursor.enter()?;
         let map = PyDict::new(py);
-        loop {
-            let count = cursor.block(width)?;
-            if count == 0 {
-                break;
-            }
-            for _ in 0..count {
-                let key = match keys {
-                    None => text(py, cursor)?,
-                    Some(keys) => self.value(py, keys, cursor)?,
-                };
-                map.set_item(key, self.value(py, values, cursor)?)?;
-            }
-        }
-        cursor.leave();
+        cursor.items(width, |cursor| {
+            let key = match keys {
+                None => text(py, cursor.sized()?)?,
+                Some(keys) => self.value(py, keys, cursor)?,
+            };
+            Ok::<_, Fault>(map.set_item(key, self.value(py, values, cursor)?)?)
+        })?;
         Ok(map.into_any())
     }
 
@@ -229,17 +212,11 @@ impl Rows {
         };
         cursor.enter()?;
         for field in fields {
-            if field.feeds.is_empty() {
-                self.program.skip(field.wire, cursor)?;
-                continue;
-            }
-            let begin = cursor.at();
-            for feed in &field.feeds {
-                cursor.rewind(begin);
-                let value = self.value(py, feed.read, cursor)?;
-                if let Some(column) = feed.column {
-                    row.set_item(names[column].bind(py), value)?;
-                }
+            // Most fields feed one column.
+            if let [Feed { read, column: Some(column) }] = field.feeds[..] {
+                row.set_item(names[column].bind(py), self.value(py, read, cursor)?)?;
+            } else {
+                self.feed(py, field, cursor, &row, names)?;
             }
         }
         cursor.leave();
@@ -267,19 +244,33 @@ impl Rows {
         let names = &self.names[number];
         let row = blank_row(py, names)?;
         cursor.enter()?;
-        if taken.feeds.is_empty() {
-            self.program.skip(taken.wire, cursor)?;
+        self.feed(py, taken, cursor, &row, names)?;
+        cursor.leave();
+        Ok(row.into_any())
+    }
+
+    /// Puts a field's value into each column of the row that it feeds; reads past it if there is none.
+    #[inline(never)]
+    fn feed<'a, 'py>(
+        &'a self,
+        py: Python<'py>,
+        field: &'a Field,
+        cursor: &mut Cursor<'a>,
+        row: &Bound<'py, PyDict>,
+        names: &[Py<PyString>],
+    ) -> Result<(), Fault> {
+        if field.feeds.is_empty() {
+            self.program.skip(field.wire, cursor)?;
         }
         let begin = cursor.at();
-        for feed in &taken.feeds {
+        for feed in &field.feeds {
             cursor.rewind(begin);
             let value = self.value(py, feed.read, cursor)?;
             if let Some(column) = feed.column {
                 row.set_item(names[column].bind(py), value)?;
             }
         }
-        cursor.leave();
-        Ok(row.into_any())
+        Ok(())
     }
 }
 
@@ -295,16 +286,6 @@ fn blank_row<'py>(py: Python<'py>, names: &[Py<PyString>]) -> PyResult<Bound<'py
         row.set_item(name.bind(py), py.None())?;
     }
     Ok(row)
-}
-
-/// A text, checked to be UTF-8 once: by Python.
-#[inline]
-fn text<'py>(py: Python<'py>, cursor: &mut Cursor<'_>) -> Result<Bound<'py, PyAny>, Fault> {
-    match PyString::from_bytes(py, cursor.sized()?) {
-        Ok(text) => Ok(text.into_any()),
-        Err(error) if error.is_instance_of::<PyUnicodeDecodeError>(py) => Err(Fault::Bad),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// A leaf that few columns are, apart from the way of the others.
@@ -326,28 +307,10 @@ pub fn of_leaf<'py>(py: Python<'py>, value: Value) -> Result<Bound<'py, PyAny>, 
         Value::Time(micros) => classes(py)?.moments.time(py, micros)?,
         Value::Timestamp(micros) => classes(py)?.moments.instant(py, micros)?,
         Value::LocalTimestamp(micros) => classes(py)?.moments.local(py, micros)?,
-        Value::Decimal(unscaled, scale) => {
-            let text = match unscaled.to_i128().and_then(|short| i64::try_from(short).ok()) {
-                Some(short) => short_decimal(py, short, scale),
-                None => PyString::new(py, &format!("{unscaled}E{}", -scale)),
-            };
-            classes(py)?.decimal.bind(py).call1((text,))?
-        }
+        Value::Decimal(unscaled, scale) => classes(py)?.decimals.decimal(py, unscaled, scale)?,
         // Whatever Python takes for a UUID's text; its refusal is the caller's to word.
         Value::Uuid(text) => classes(py)?.uuid.bind(py).call1((text,)).map_err(|error| {
             if error.is_instance_of::<pyo3::exceptions::PyValueError>(py) { Fault::Bad } else { error.into() }
         })?,
     })
-}
-
-/// A decimal's text, without memory of its own.
-fn short_decimal(py: Python<'_>, unscaled: i64, scale: i32) -> Bound<'_, PyString> {
-    let (digits, exponent) = (Digits::of(unscaled), Digits::of(-i64::from(scale)));
-    let (digits, exponent) = (digits.as_str().as_bytes(), exponent.as_str().as_bytes());
-    let mut text = [0; 41];
-    let size = digits.len() + 1 + exponent.len();
-    text[..digits.len()].copy_from_slice(digits);
-    text[digits.len()] = b'E';
-    text[digits.len() + 1..size].copy_from_slice(exponent);
-    PyString::new(py, std::str::from_utf8(&text[..size]).unwrap_or_default())
 }
