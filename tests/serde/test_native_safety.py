@@ -6,6 +6,7 @@ import datetime
 import decimal
 import gc
 import json
+import pickle
 import resource
 import signal
 import sys
@@ -297,6 +298,65 @@ class TestDatesAndTimes:
 
     def test_a_forked_child_reads_them(self, serdes: _Serdes) -> None:
         assert in_child(lambda: _same_row(serdes)) == ""
+
+
+class TestDecimals:
+    """The kernel lays them out as `_decimal` does, or has Python's class make them."""
+
+    @pytest.mark.parametrize(
+        "text", ["0.00", "-0.01", "9.99", "1E+2", f"{10**19 - 1}.00", f"-{10**19}.01", f"{2**127 - 1}", f"{10**47}.01"]
+    )
+    def test_any_decimal_is_read_as_it_was_written(self, serdes: _Serdes, text: str) -> None:
+        wanted = decimal.Decimal(text).quantize(decimal.Decimal("0.01"), context=decimal.Context(prec=60))
+        payload = serdes.serialize({**serdes.row, "N": wanted}, VALUE)
+        assert payload is not None
+        found = serdes.deserialize.row(payload, VALUE)["N"]
+        assert isinstance(found, decimal.Decimal)
+        assert (type(found), repr(found), hash(found)) == (decimal.Decimal, repr(wanted), hash(wanted))
+        assert pickle.loads(pickle.dumps(found)) == wanted
+        assert (found + 1, found.as_tuple(), -found) == (wanted + 1, wanted.as_tuple(), -wanted)
+        assert (sys.getsizeof(found), gc.is_tracked(found)) == (sys.getsizeof(wanted), gc.is_tracked(wanted))
+
+    @pytest.mark.parametrize(
+        ("before", "name"),
+        [
+            ("import decimal; decimal.Decimal = type('Stand', (decimal.Decimal,), {})", "Stand"),
+            ("import sys; sys.modules['_decimal'] = None", "Decimal"),
+        ],
+        ids=["another class", "decimal in Python"],
+    )
+    def test_python_makes_those_of_another_layout(self, before: str, name: str) -> None:
+        code = (
+            f"{before}\nimport json; from srfix_kernel import Decoder\n"
+            "number = dict(kind='decimal', size=0, scale=2, precision=0, to_scale=0)\n"
+            "text = dict(wires=[dict(kind='bytes')], reads=[number], root=0, wire_root=0, levels=9, most_bytes=None)\n"
+            "made = Decoder(json.dumps(text).encode(), None).decode(b'\\4\\4\\xd2', 0)\n"
+            "print(type(made).__name__, made)"
+        )
+        assert ask(None, code=code) == (0, f"{name} 12.34")
+
+    def test_a_forked_child_reads_them(self, serdes: _Serdes) -> None:
+        assert in_child(lambda: _same_row(serdes)) == ""
+
+
+class TestKeysOfRows:
+    """The kernel takes the entries of a row in turn, as long as they come in the order of the fields."""
+
+    @pytest.mark.parametrize("first", range(3))
+    def test_rows_of_any_order_are_written_alike(self, serdes: _Serdes, first: int) -> None:
+        names = list(serdes.row)
+        turned = [*names[first:], *names[:first]]
+        for keys in (turned, turned[::-1], ["".join(list(name)) for name in turned]):
+            assert serdes.serialize({key: serdes.row[key] for key in keys}, VALUE) == serdes.payload
+
+    def test_a_key_that_is_gone_and_another_that_is_nobodys_are_refused(self, serdes: _Serdes) -> None:
+        for name in serdes.row:
+            lacking = {key: value for key, value in serdes.row.items() if key != name}
+            for row in (lacking, {**lacking, "no field": 1}):
+                with suppress(SrfixError):
+                    written = serdes.serialize(row, VALUE)
+                    assert written is not None
+                    assert serdes.deserialize.row(written, VALUE)[name] is None
 
 
 def _same_row(serdes: _Serdes) -> None:
