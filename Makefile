@@ -249,10 +249,11 @@ fuzz: $(KERNEL) jars $(SPARK) ## New ones each time: a million broken payloads a
 	SRFIX_SEED=$${SRFIX_SEED:-$$(date +%s)} SRFIX_WORLDS=$(or $(WORLDS),20000) $(BIN)/python -m pytest -n auto --dist worksteal $(EVERYTHING) \
 		tests/recovery/test_worlds.py
 
-# -Z needs RUSTC_BOOTSTRAP on a stable Rust; --target, so that build scripts and macros are left alone.
+# -Z needs RUSTC_BOOTSTRAP on a stable Rust; --target, so that build scripts and macros are left alone. Each object of Python's is
+# memory of its own, so that bytes before and behind it are nobody's.
 sanitize: $(STAMP) ## The kernel's own tests under AddressSanitizer, 500 arbitrary cases each (CASES=N)
 ifneq ($(CARGO),)
-	CARGO_PROFILE_DEV_DEBUG=true RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address PROPTEST_CASES=$(or $(CASES),500) PYO3_PYTHON=$(abspath $(BIN)/python) \
+	PYTHONMALLOC=malloc CARGO_PROFILE_DEV_DEBUG=true RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address PROPTEST_CASES=$(or $(CASES),500) PYO3_PYTHON=$(abspath $(BIN)/python) \
 		$(CARGO) test --quiet --locked --manifest-path $(CRATE)/Cargo.toml \
 		--target $$(rustc -vV | sed -n 's/^host: //p') --target-dir $(CRATE)/target/sanitize
 endif

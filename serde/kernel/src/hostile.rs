@@ -249,6 +249,12 @@ pub fn attached<R>(test: impl FnOnce(Python<'_>) -> R) -> R {
     Python::attach(test)
 }
 
+/// Asked by LeakSanitizer (`make sanitize`): what Python allocates, it does not free when the process ends.
+#[unsafe(no_mangle)]
+extern "C" fn __lsan_default_suppressions() -> *const std::ffi::c_char {
+    c"leak:libpython".as_ptr()
+}
+
 proptest! {
     #[test]
     fn a_cursor_reads_what_is_there_and_no_more(bytes in bytes(), at in 0..40_usize, asked in vec(0..9_u8, 0..20), size: usize) {
