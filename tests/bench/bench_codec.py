@@ -54,6 +54,10 @@ _BOUNDS_COST: Final = 1.03
 """What the bounds of `srfix.serde.bounds` may cost, beside the same reading with all of them lifted."""
 
 
+_DROP_IN: Final = {"flat5": 28, "rich20": 22, "ksql": 28}
+"""At least how many times the drop-in's time confluent-kafka takes, where there is the kernel."""
+
+
 def _subset(schema: str, names: tuple[str, ...]) -> str:
     """A reader schema of some of the fields."""
     record = json.loads(schema)
@@ -146,6 +150,10 @@ def _of_shape(shape: Shape, *, records: int, rounds: int) -> None:
     gate(f"{name} decode, columns folded / fastavro", figures.ratio(folded, "fastavro"), at_most=target)
     gate(f"{name} decode, columns folded / as is", figures.ratio(folded, "srfix, columns as is"), at_most=_NOISE)
     gate(f"{name} decode, drop-in / confluent", figures.ratio("srfix drop-in", "confluent"), at_most=1)
+    if kernel() is not None:
+        gate(
+            f"{name} decode: confluent / drop-in", figures.ratio("confluent", "srfix drop-in"), at_least=_DROP_IN[name]
+        )
     figures = measure(encode_routes(shape), records=records, rounds=rounds)
     table(f"{name} encode", figures, "fastavro", "confluent")
     gate(f"{name} encode / fastavro", figures.ratio("srfix", "fastavro"), at_most=target)

@@ -178,10 +178,12 @@ fn allocation(class: &Bound<'_, PyType>) -> PyResult<Option<allocfunc>> {
 fn is_laid_out_as_known(class: &Bound<'_, PyType>) -> PyResult<bool> {
     for (unscaled, scale) in samples() {
         let theirs = class.call1((text(class.py(), i256::from_i128(unscaled), scale),))?;
+        if !theirs.get_type().is(class) {
+            return Ok(false);
+        }
         // SAFETY: objects of the class have the size of `Laid`: `allocation` has compared them.
-        if !theirs.get_type().is(class)
-            || unsafe { Number::in_object(theirs.as_ptr()) } != Some(Number::of(unscaled, scale))
-        {
+        let number = unsafe { Number::in_object(theirs.as_ptr()) };
+        if number != Some(Number::of(unscaled, scale)) {
             return Ok(false);
         }
     }
