@@ -162,9 +162,11 @@ fn allocation(class: &Bound<'_, PyType>) -> PyResult<Option<allocfunc>> {
     let is_cpythons = py.import("sys")?.getattr("implementation")?.getattr("name")?.eq("cpython")?
         && sizes(&py.get_type::<PyAny>())? == (size_of::<[usize; 2]>(), 0)
         && sizes(class)? == (size_of::<Laid>(), 0);
+    // SAFETY: the thread is attached. The first interpreter of a process has the number 0.
+    let is_in_main = unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) } == 0;
     // `decimal` written in Python, or whatever somebody has put in the class's place.
     let is_in_c = || py.import("_decimal").and_then(|module| module.getattr("Decimal")).is_ok_and(|own| own.is(class));
-    if !is_cpythons || !is_in_c() {
+    if !is_cpythons || !is_in_main || !is_in_c() {
         return Ok(None);
     }
     // SAFETY: the class lives; the slot of this number holds an `allocfunc`, or null.
