@@ -113,10 +113,10 @@ def lacks_source_stream_writer() -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JarVersions:
-    avro: str
-    kafka: str
+    avro: str = "4.2.0"
+    kafka: str = "4.2.0"
     """A version that is older than Spark breaks streams (`HDFSMetadataLog`)."""
-    token_provider: str = "4.0.0"  # noqa: S105 - a version
+    token_provider: str = "4.2.0"  # noqa: S105 - a version
     kafka_clients: str = "3.9.2"
     commons_pool2: str = "2.13.1"
     scala: str = "2.13"
@@ -124,17 +124,17 @@ class JarVersions:
 
 RELEASES: Final[Mapping[str, JarVersions]] = {
     "3.5": JarVersions(
-        avro="3.5.1",
+        avro="3.5.9",
         kafka="3.5.1",
         token_provider="3.5.1",  # noqa: S106 - a version
         kafka_clients="3.4.1",
         commons_pool2="2.11.1",
         scala="2.12",
     ),
-    "4.0": JarVersions(avro="4.0.0", kafka="4.0.0"),
-    "4.1": JarVersions(avro="4.1.1", kafka="4.1.1"),
-    "4.2": JarVersions(avro="4.1.1", kafka="4.2.0"),
-    "4.3": JarVersions(avro="4.1.1", kafka="4.2.0"),
+    "4.0": JarVersions(avro="4.0.2", kafka="4.0.2", token_provider="4.0.0"),  # noqa: S106 - a version
+    "4.1": JarVersions(avro="4.1.1", kafka="4.1.1", token_provider="4.1.1"),  # noqa: S106 - a version
+    "4.2": JarVersions(),
+    "4.3": JarVersions(),
 }
 """Release line of Spark, ascending → the newest jars that were seen to work with it."""
 
