@@ -26,6 +26,7 @@ from srfix.fixtures.fetching import fetch
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.errors import EngineRefusedError
 from srfix.serde.spark.avro_limits import with_avro_limits
+from srfix.serde.spark.errors import srfix_error_of
 from srfix.serde.spark.releases import ABILITIES
 from tests.spark.first_session import options_of_shared_classes
 
@@ -46,6 +47,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """PySpark up to 4.1 leaves the sockets open over which results came. And how Spark's JVMs start, in xdist's workers too."""
     if "SPARK_SUBMIT_OPTS" not in os.environ:
         os.environ["SPARK_SUBMIT_OPTS"] = " ".join(options_of_shared_classes())
+    if RELEASE == "3.5":  # it compares versions by distutils, which it takes from setuptools
+        config.addinivalue_line("filterwarnings", "ignore:distutils Version classes are deprecated:DeprecationWarning")
     if RELEASE in ("3.5", "4.0", "4.1"):
         left = "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"
         config.addinivalue_line("filterwarnings", left)
@@ -67,7 +70,7 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """On a Spark that cannot do what a test is about, the test is to end in the sentence that says so."""
     report = yield
-    error = None if call.excinfo is None else call.excinfo.value
+    error = None if call.excinfo is None else srfix_error_of(call.excinfo.value)
     if isinstance(error, EngineRefusedError) and not ABILITIES[RELEASE].arrow:
         cannot = next((each for each in CANNOT if each in error.message), None)
         if cannot is not None:

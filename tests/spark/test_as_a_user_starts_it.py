@@ -14,6 +14,7 @@ from typing import Final
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.spark.releases import takes_jars_later
 from srfix.serde.wire import frame_id
 from tests.cli.kept_demo import environment
 
@@ -68,4 +69,6 @@ def started(*command: str) -> subprocess.CompletedProcess[str]:
 
 def test_every_thread_reads_a_topic(broker: KraftBroker, registry: FixtureRegistry) -> None:
     done = started(sys.executable, "-c", IN_OTHER_THREADS, *seeded(broker, registry, "as-a-user-reads"))
-    assert json.loads(done.stdout) == [ROWS] * 8
+    said = done.stdout.splitlines()
+    assert len(said) == 1 or not takes_jars_later(), "Ivy's words"
+    assert json.loads(said[-1]) == [ROWS] * 8

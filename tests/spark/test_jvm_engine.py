@@ -298,7 +298,7 @@ class TestTheQuerysText:
                     from_registry(plan, on_error=on_error, workers_have_srfix=beside, unknown_ids="resolve")
                 )
             )
-            most = 2.2 if lacks_arrow() else most
+            most = 2.3 if lacks_arrow() else most
             assert all(ours <= most * theirs for ours, theirs in zip(read, by_hand, strict=True)), (read, by_hand)
 
     @pytest.mark.parametrize("on_error", get_args(OnBadRow))

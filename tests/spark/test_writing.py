@@ -71,7 +71,7 @@ def frame_of(spark: SparkSession, columns: Mapping[str, tuple[pa.DataType, list[
     # Spark 3.5 takes no table of Arrow's.
     path = Path(mkdtemp()) / "frame.parquet"
     pq.write_table(table, path)
-    return spark.read.parquet(path.as_uri())
+    return spark.read.option("datetimeRebaseMode", "CORRECTED").parquet(path.as_uri())
 
 
 @pytest.mark.smoke

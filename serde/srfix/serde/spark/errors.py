@@ -37,6 +37,8 @@ _OFFSETS_ARE: Final = (
     "Give earliest, latest, or an offset for each partition of the topic: {{0: 23, 1: -2}}; -2 is the earliest, -1 the "
     "latest."
 )
+OTHER_PARTITIONS: Final = r"Partitions specified for Kafka \w+ offsets don't match|you must specify all TopicPartitions"
+"""Since 4.0, or as 3.5 says it."""
 _SAID: Final[tuple[tuple[str, type[errors.ClusterError | errors.UsageError], str], ...]] = (
     (
         r"No resolvable bootstrap urls|BootstrapResolutionException",
@@ -62,7 +64,7 @@ _SAID: Final[tuple[tuple[str, type[errors.ClusterError | errors.UsageError], str
         "and the cluster; Spark does not create topics.",
     ),
     (
-        r"Partitions specified for Kafka \w+ offsets don't match",
+        OTHER_PARTITIONS,
         errors.UsageError,
         "The given offsets name other partitions than {topic} has. " + _OFFSETS_ARE,
     ),

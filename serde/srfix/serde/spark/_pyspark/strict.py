@@ -51,7 +51,10 @@ def is_pythons(columns: Columns, row: Column) -> Column | None:
     # In one check, like the items of an array, because a query's method has no room for tens of separate checks
     # (`jvm.Payload`).
     others = (_of(field.type, part) for field, part in values.items() if field.type is not ScalarType.STRING)
-    return _all((_is_utf8(F.concat_ws(",", *strings)), *others))
+    joined = F.concat_ws(",", *strings)
+    # Before 4.0, a check uses its value twice, so a lambda's variable holds it.
+    are_utf8 = _is_utf8(joined) if hasattr(F, "is_valid_utf8") else F.forall(F.array(joined), _is_utf8)
+    return _all((are_utf8, *others))
 
 
 def _of(type_: ColumnType, value: Column) -> Column | None:

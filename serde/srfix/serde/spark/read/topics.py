@@ -31,6 +31,7 @@ from srfix.serde.errors import ColumnError, UsageError
 from srfix.serde.java_ints import INT_MAX, is_long
 from srfix.serde.printable import foreign
 from srfix.serde.resolve.policies import ById
+from srfix.serde.spark.errors import OTHER_PARTITIONS
 from srfix.serde.spark.interface import first_ones
 from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.subjects.names import Role
@@ -44,7 +45,6 @@ Assignment: TypeAlias = Mapping[str, Iterable[int]]
 _NAMED: Final = 3
 _NO_PATTERN: Final = re.compile(r"(?m)^[^\n]*?([A-Z][^\n:]*) near index [0-9]+$")
 """Java's message about an invalid regular expression."""
-_OTHER_PARTITIONS: Final = "Partitions specified for Kafka start offsets don't match"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,7 @@ class TopicsAsked:
             return UsageError(
                 f"subscribe_pattern= is not a Java regular expression: {foreign(match[1])}, in {foreign(self.value)!r}."
             )
-        if self.option == "assign" and _OTHER_PARTITIONS in text:
+        if self.option == "assign" and re.search(OTHER_PARTITIONS, text):
             return UsageError(
                 f"assign= ({foreign(self.value)}) names a partition that its topic lacks, or the offsets name other partitions "
                 "than assign= does. Spark would leave such a partition out."
