@@ -9,6 +9,7 @@ bad_rows(users).select("topic", "partition", "offset", "_srfix_reason", "_srfix_
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import astuple
 from functools import partial
 from typing import TYPE_CHECKING, cast, get_args, overload
 
@@ -17,7 +18,7 @@ from srfix.serde.errors import SrfixError, UsageError
 from srfix.serde.printable import foreign
 from srfix.serde.spark.choosing import choose_engine
 from srfix.serde.spark.errors import kafka_error_of
-from srfix.serde.spark.interface import Engine, OnBadRow, UnknownIds
+from srfix.serde.spark.interface import Engine, OnBadRow, UnknownIds, reason_columns
 from srfix.serde.spark.read.plan import NEWEST, ReadPlan, plan_read
 from srfix.serde.spark.read.topics import (
     Assignment,
@@ -207,9 +208,10 @@ def good_rows(df: DataFrame, role: Role = Role.VALUE) -> DataFrame:
 
     :raises UsageError: if the frame was not read with `on_error="quarantine"`.
     """
-    from srfix.serde.spark._pyspark import frames
+    from srfix.serde.spark._pyspark.frames import is_bad
 
-    return frames.good_rows(df, role)
+    names = reason_columns(role)
+    return df.where(~is_bad(df, role)).drop(names.reason, names.message, names.payload)
 
 
 def bad_rows(df: DataFrame, role: Role = Role.VALUE) -> DataFrame:
@@ -220,9 +222,9 @@ def bad_rows(df: DataFrame, role: Role = Role.VALUE) -> DataFrame:
 
     :raises UsageError: if the frame was not read with `on_error="quarantine"`.
     """
-    from srfix.serde.spark._pyspark import frames
+    from srfix.serde.spark._pyspark.frames import is_bad
 
-    return frames.bad_rows(df, role)
+    return df.where(is_bad(df, role))
 
 
 def replay(
@@ -254,8 +256,6 @@ def replay(
     :raises UsageError: if the frame was not read with `on_error="quarantine"`, or its bytes were dropped; and as in
         `from_registry`.
     """
-    from srfix.serde.spark._pyspark import frames
-
     transform = from_registry(
         plan,
         column=column,
@@ -266,7 +266,14 @@ def replay(
         unknown_ids=unknown_ids or "resolve",
     )
     role = plan.role if isinstance(plan, ReadPlan) else topic_plans(plan).role
-    return frames.payloads_again(bad, role, role.value if column is None else column).transform(transform)
+    rows, names = bad_rows(bad, role), reason_columns(role)
+    if names.payload not in bad.columns:
+        raise UsageError(
+            f"The frame has no column {names.payload} with the bytes of bad {role.value}s. Keep it together with "
+            f"{names.reason}: bad_rows(df) has both."
+        )
+    payloads = rows.withColumn(role.value if column is None else column, rows[names.payload])
+    return payloads.drop(*astuple(names)).transform(transform)
 
 
 def read_topic(

@@ -82,13 +82,9 @@ def decoded_type(plan: ReadPlan) -> StructType:
 class Decoding:
     plan: ReadPlan
     read: JvmRead | None
-    """None for the arrow engine."""
+    """None for the arrow engine, which also reads headers."""
     fallback: Callable[[Column], Column] | None = None
     """For payloads that the jvm engine does not know (`jvm.jvm_rows`)."""
-
-    @property
-    def reads_headers(self) -> bool:
-        return self.read is None
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -169,7 +169,7 @@ def raised_where(rows: DataFrame, is_bad: Column, raised: Column, row: Column) -
 def _framed(df: DataFrame, decoding: Decoding, column: str) -> tuple[DataFrame, Payload, Column | None, Column | None]:
     """Also the headers for an engine that reads them; for another engine, the error of the headers."""
     has_headers, payload, problem = df.columns.count(_HEADERS) == 1, named(column), None
-    if decoding.reads_headers:
+    if decoding.read is None:
         return df, Payload.of(payload), F.col(_HEADERS) if has_headers else None, None
     if has_headers:
         # A separate column, because the engine uses the payload in many places.
@@ -187,34 +187,15 @@ def metrics_name(df: DataFrame, role: Role, topic: str) -> str:
     return name if uses[name] == 1 else f"{name} ({uses[name]})"
 
 
-def good_rows(df: DataFrame, role: Role) -> DataFrame:
-    names = reason_columns(role)
-    return df.where(~is_bad_row(_reason(df, role))).drop(names.reason, names.message, names.payload)
-
-
-def bad_rows(df: DataFrame, role: Role) -> DataFrame:
-    return df.where(is_bad_row(_reason(df, role)))
-
-
-def payloads_again(df: DataFrame, role: Role, column: str) -> DataFrame:
-    names = reason_columns(role)
-    bad = bad_rows(df, role)
-    if names.payload not in df.columns:
-        raise UsageError(
-            f"The frame has no column {names.payload} with the bytes of bad {role.value}s. Keep it together with "
-            f"{names.reason}: bad_rows(df) has both."
-        )
-    return bad.withColumn(column, F.col(names.payload)).drop(*astuple(names))
-
-
-def _reason(df: DataFrame, role: Role) -> Column:
+def is_bad(df: DataFrame, role: Role) -> Column:
+    """For a row of a frame that was read with reasons."""
     name = reason_columns(role).reason
     if name not in df.columns:
         raise UsageError(
             f"The frame has no column {name}, so good and bad {role.value}s cannot be told apart. Read it with "
             "from_registry(…, on_error='quarantine'), and keep that column."
         )
-    return F.col(name)
+    return is_bad_row(F.col(name))
 
 
 def is_bad_row(reason: Column) -> Column:
@@ -265,12 +246,6 @@ def failure(columns: Sequence[str], role: Role, words: Column) -> Column:
     return F.concat(F.lit(f"srfix: the {role.value}"), *place, F.lit(" cannot be read. "), words, F.lit(BAD_ROW_END))
 
 
-_NO_BINARY: Final = (
-    "from_registry was given a column of the type {}, but payloads are binary: pass the original bytes, before any "
-    "cast."
-)
-
-
 def decoded_column(
     payload: str | Column,
     plan: ReadPlan,
@@ -288,7 +263,7 @@ def judged_payloads(decoding: Decoding, payload: Column, headers: Column | None 
     """An array with one struct: the row, reason and message, and the payload if it is bad."""
     framed = payload
     problem: list[Column] = []
-    if headers is not None and not decoding.reads_headers:
+    if headers is not None and decoding.read is not None:
         by_header = framed_by_header(payload, headers, decoding.plan.role)
         framed, problem, headers = by_header[PAYLOAD], [by_header[PROBLEM].alias(PROBLEM)], None
     made = decoding.made(Payload.of(framed), headers).alias("made")
@@ -336,8 +311,9 @@ def _result(one: Column, plan: ReadPlan, on_error: OnBadRow) -> Column:
 
 def _binary(column: Column) -> Column:
     """Spark knows the type before it runs, so this check reads no row."""
-    before, behind = _NO_BINARY.split("{}")
-    message = F.concat(F.lit(before), F.typeof(column), F.lit(behind))
+    before = F.lit("from_registry was given a column of the type ")
+    behind = F.lit(", but payloads are binary: pass the original bytes, before any cast.")
+    message = F.concat(before, F.typeof(column), behind)
     return F.when(F.typeof(column) == "binary", column.cast("binary")).otherwise(F.raise_error(message).cast("binary"))
 
 

@@ -27,30 +27,13 @@ from srfix.serde.schemas.references import reference_texts
 from srfix.serde.spark.frame_types import FrameField, FrameType, fields_of, frame_fields, struct_of
 from srfix.serde.spark.read.plan import ReadPlan, newest_columns, plan_read
 from srfix.serde.spark.source.names import Policy, Tombstones, in_options_words
-from srfix.serde.spark.source.options import SourceOptions
+from srfix.serde.spark.source.options import RECORD, SourceOptions
 from srfix.serde.specs import ReaderSchema, ReadSpec
 from srfix.serde.subjects.strategies import FixedSubject, TopicSubject
 
 if TYPE_CHECKING:
     from srfix.serde.registry.client import RegistryClient
     from srfix.serde.subjects.names import SubjectStrategy
-
-_METADATA_TYPES: Final[Mapping[str, FrameType]] = {
-    "key": "binary",
-    "value": "binary",
-    "topic": "string",
-    "partition": "integer",
-    "offset": "long",
-    "timestamp": "timestamp",
-    "timestampType": "integer",
-    "headers": {
-        "type": "array",
-        "elementType": struct_of([FrameField(name="key", type="string"), FrameField(name="value", type="binary")]),
-        "containsNull": True,
-    },
-}
-"""The record's columns as in Spark's Kafka source (`KafkaRecordToRowConverter`)."""
-
 
 _NEWEST: Final = "srfix.newest"
 
@@ -68,6 +51,13 @@ _REASON_TYPES: Final[Mapping[FieldKind, FrameType]] = {
     FieldKind.MESSAGE: "string",
     FieldKind.PAYLOAD: "binary",
 }
+
+
+def _types(columns: Columns) -> dict[str, FrameType]:
+    return {field.name: field.type for field in frame_fields(spark_schema(columns))}
+
+
+_METADATA_TYPES: Final = _types(RECORD)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +107,7 @@ def frame_of(options: SourceOptions, schema: Mapping[str, object] | None = None)
 
 
 def spark_json(frame: SourceFrame) -> str:
-    rows = _row_types(frame.columns) if frame.columns else {}
+    rows = _types(frame.columns)
     noted = json.dumps(dict(sorted(frame.newest.items())))
     fields = [
         {
@@ -141,10 +131,6 @@ def _newest_of(schema: Mapping[str, object]) -> Mapping[str, tuple[str, int]]:
         return {}
     by_topic: dict[str, list[object]] = json.loads(noted.pop())
     return {topic: (str(subject), int(str(schema_id))) for topic, (subject, schema_id) in by_topic.items()}
-
-
-def _row_types(columns: Columns) -> dict[str, FrameType]:
-    return {field.name: field.type for field in frame_fields(spark_schema(columns))}
 
 
 def _type_of(field: SourceFrameField, rows: Mapping[str, FrameType]) -> FrameType:
@@ -220,7 +206,7 @@ def _columns(rows: Sequence[FrameField]) -> Columns:
             "read format=raw, which decodes nothing."
         )
     columns = columns_from_spark(struct_of(rows), names="keep")
-    exact = _row_types(columns)
+    exact = _types(columns)
     for field in rows:
         if not _same(field.type, exact[field.name]):
             raise UsageError(

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from srfix.serde.arrow.types import pyarrow
+from srfix.serde.arrow.types import arrow_type, pyarrow
 from srfix.serde.errors import ClusterError, DataLossError, UsageError
 from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
 from srfix.serde.registry.secret import revealed
 from srfix.serde.spark.source.offsets import Log, OffsetRange
+from srfix.serde.spark.source.options import RECORD
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -158,17 +159,7 @@ _Headers: TypeAlias = "list[tuple[str, bytes | None]]"
 
 
 def record_type(name: str) -> pa.DataType:
-    pa = pyarrow()
-    return {
-        "key": pa.binary(),
-        "value": pa.binary(),
-        "topic": pa.string(),
-        "partition": pa.int32(),
-        "offset": pa.int64(),
-        "timestamp": pa.timestamp("us", tz="UTC"),
-        "timestampType": pa.int32(),
-        "headers": pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])),
-    }[name]
+    return next(arrow_type(column.type, name) for column in RECORD if column.name == name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import Final
 
 from srfix.serde.casing import CaseRule, is_among
 from srfix.serde.column_sources.given import given_columns
-from srfix.serde.columns.text import print_columns
+from srfix.serde.columns.text import parse_columns, print_columns
 from srfix.serde.columns.times import Times, with_times
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import SCHEMA_FORMATS, Format
@@ -21,8 +21,12 @@ from srfix.serde.spark.source.names import GivenOptions, Policy, Tombstones, Use
 from srfix.serde.spark.source.offsets import json_or_none
 from srfix.serde.subjects.names import Role
 
-METADATA: Final = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
-"""A record's columns, with the names of Spark's Kafka source."""
+RECORD: Final = parse_columns(
+    "`key` BYTES, `value` BYTES, `topic` STRING, `partition` INT, `offset` BIGINT, `timestamp` TIMESTAMP, "
+    "`timestampType` INT, `headers` ARRAY<STRUCT<`key` STRING, `value` BYTES>>"
+)
+"""A record's columns as in Spark's Kafka source (`KafkaRecordToRowConverter`)."""
+METADATA: Final = tuple(column.name for column in RECORD)
 
 _RAW: Final = "raw"
 

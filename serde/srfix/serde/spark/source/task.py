@@ -13,14 +13,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from srfix.serde.arrow.types import pyarrow, pyarrow_compute
+from srfix.serde.arrow.types import arrow_schema, pyarrow, pyarrow_compute
 from srfix.serde.errors import BadRowError, Reason, UsageError
 from srfix.serde.spark.errors import BAD_ROW_END
 from srfix.serde.spark.interface import OnBadRow
-from srfix.serde.spark.source.frame import FieldKind, SourceFrame
+from srfix.serde.spark.source.frame import FieldKind, SourceFrame, spark_json
 from srfix.serde.spark.source.log import RecordReader, record_type
 from srfix.serde.spark.source.offsets import OffsetRange
-from srfix.serde.spark.worker.decode import plan_decoder, spark_type
+from srfix.serde.spark.worker.decode import plan_decoder
 from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
@@ -133,21 +133,7 @@ def _fail_of_first(
 
 @lru_cache(maxsize=64)
 def _arrow_schema(frame: SourceFrame) -> pa.Schema:
-    pa = pyarrow()
-    rows = {field.name: field.type for field in spark_type(frame.columns)} if frame.columns else {}
-    fields = []
-    for field in frame.fields:
-        match field.kind:
-            case FieldKind.ROW:
-                type_ = rows[field.source]
-            case FieldKind.METADATA:
-                type_ = record_type(field.source)
-            case FieldKind.REASON | FieldKind.MESSAGE:
-                type_ = pa.string()
-            case FieldKind.PAYLOAD:
-                type_ = pa.binary()
-        fields.append(pa.field(field.name, type_))
-    return pa.schema(fields)
+    return arrow_schema(spark_json(frame))
 
 
 @lru_cache(maxsize=16)

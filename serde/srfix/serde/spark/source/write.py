@@ -6,7 +6,8 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
-from functools import lru_cache, reduce
+from functools import reduce
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from srfix.serde.arrow.types import pyarrow, pyarrow_compute, reason_fields
@@ -21,6 +22,7 @@ from srfix.serde.spark.source.log import TopicLog, kafka_config
 from srfix.serde.spark.source.names import Tombstones, in_options_words
 from srfix.serde.spark.source.options import SourceOptions
 from srfix.serde.spark.worker.encode import plan_encoder
+from srfix.serde.spark.worker.pickled import made_once
 from srfix.serde.spark.write.plan import WritePlan, plan_write
 from srfix.serde.subjects.names import Role
 
@@ -281,7 +283,4 @@ def _abouts(fields: Mapping[str, object]) -> tuple[str, ...]:
     return tuple(name for name in names if name in fields) if names[0] in fields else ()
 
 
-@lru_cache(maxsize=16)
-def task_writer(pickled: bytes) -> Callable[[Iterable[pa.RecordBatch]], int]:
-    task: WriteTask = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
-    return task.write
+task_writer: Callable[[bytes], Callable[[Iterable[pa.RecordBatch]], int]] = made_once(attrgetter("write"))

@@ -6,7 +6,6 @@ something may have changed (a repair), so answers are remembered for only one jo
 
 from __future__ import annotations
 
-import pickle
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
@@ -19,7 +18,6 @@ from srfix.serde.arrow.kernel_wise import KernelWise
 from srfix.serde.arrow.types import arrow_schema, pyarrow
 from srfix.serde.batches.rows import deserialize_many, without_frames
 from srfix.serde.bounds import bound_payloads
-from srfix.serde.columns.types import Columns
 from srfix.serde.deserializer import SchemaDeserializer
 from srfix.serde.errors import NoSubjectError, ResolveError, SrfixError
 from srfix.serde.interface import BadRow, Contexts, SerdeContext
@@ -27,6 +25,7 @@ from srfix.serde.native import kernel
 from srfix.serde.resolve.policies import Resolver
 from srfix.serde.resolve.resolved import ResolvedSchema
 from srfix.serde.spark.read.plan import ReadPlan
+from srfix.serde.spark.worker.pickled import MOST_PLANS, made_once
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import given_schema_id
 
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 
 
 FORGET_REFUSALS_AFTER_S: Final = 30.0
-_MOST_PLANS: Final = 16
 
 
 class RememberedRefusals:
@@ -97,7 +95,7 @@ class PlanDecoder:
         self._decode = engine(patient.deserializer(), plan.columns, plan.role)
         self._topic, self._role = plan.topic, plan.role
         self._context = SerdeContext(plan.topic, plan.role)
-        self._row = spark_type(plan.columns)
+        self._row = pa.struct(list(arrow_schema(plan.columns)))
         self._result = [pa.field("row", self._row), *(pa.field(name, pa.string()) for name in ("reason", "message"))]
 
     @property
@@ -143,19 +141,12 @@ class FallbackDecoder:
         return decoded.take(pa.array([next(number) if one else None for one in validity], pa.int64()))
 
 
-@lru_cache(maxsize=_MOST_PLANS)
+plan_decoder = made_once(PlanDecoder)
+
+
+@lru_cache(maxsize=MOST_PLANS)
 def fallback_decoder(pickled: bytes) -> FallbackDecoder:
     return FallbackDecoder(plan_decoder(pickled))
-
-
-@lru_cache(maxsize=_MOST_PLANS)
-def plan_decoder(pickled: bytes) -> PlanDecoder:
-    plan: ReadPlan = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
-    return PlanDecoder(plan)
-
-
-def spark_type(columns: Columns) -> pa.StructType:
-    return pyarrow().struct(list(arrow_schema(columns)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +180,4 @@ class RowJudge:
         )
 
 
-@lru_cache(maxsize=_MOST_PLANS)
-def row_judge(pickled: bytes) -> RowJudge:
-    reader: JudgedReader = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
-    return RowJudge(reader)
+row_judge = made_once(RowJudge)

@@ -3,21 +3,18 @@ the plan's schema was registered before the job."""
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from srfix.serde.arrow.decode import arrow_text
 from srfix.serde.arrow.encode import from_arrow
 from srfix.serde.arrow.types import pyarrow, pyarrow_compute
+from srfix.serde.spark.worker.pickled import made_once
 from srfix.serde.spark.write.plan import WritePlan
 from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_MOST_PLANS: Final = 16
 
 
 class PlanEncoder:
@@ -51,7 +48,4 @@ class PlanEncoder:
         return from_arrow(rows, self._serializer, self._context, tombstones=tombstones)
 
 
-@lru_cache(maxsize=_MOST_PLANS)
-def plan_encoder(pickled: bytes) -> PlanEncoder:
-    plan: WritePlan = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
-    return PlanEncoder(plan)
+plan_encoder = made_once(PlanEncoder)

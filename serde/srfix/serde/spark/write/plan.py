@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from srfix.serde.arguments import flag, flag_or_none, member
 from srfix.serde.casing import CaseRule
@@ -228,14 +228,7 @@ def plan_write(
         raise UsageError(f"{format.name} is written under a schema of a registry, so give a RegistryClient.")
     serializer: FramedSerializer
     kind = FRAMED[format]
-    spec_options = WriteSpec(
-        full_name=full_name,
-        validate=validate,
-        cut_times=cut_times,
-        times=times,
-        nullable_representation=representation,
-    ).options()
-    spec_options |= {
+    common: dict[str, Any] = {
         "subjects": subjects,
         "register": register,
         "normalize": normalize,
@@ -249,19 +242,11 @@ def plan_write(
                 "schema= already says how rows are written, so leave out full_name and nullable_representation."
             )
         # A missing method of the registry raises an error when it is called.
-        serializer = kind.for_schema(registry, schema, **spec_options)
+        options = WriteSpec(validate=validate, cut_times=cut_times, times=times).options()
+        serializer = kind.for_schema(registry, schema, **common, **options)
     else:
-        serializer = kind(
-            registry,
-            declared,
-            case_rule=case_rule,
-            wrap=wrap,
-            generation=generation,
-            written_by=written_by,
-            schema_id=schema_id,
-            version=version,
-            **spec_options,
-        )
+        spec = replace(spec, full_name=full_name, validate=validate, generation=generation, written_by=written_by)
+        serializer = kind(registry, schema_id=schema_id, version=version, **common, **spec.options())
     try:
         settled = serializer.settle(topic, role)
     except RegistryError as error:

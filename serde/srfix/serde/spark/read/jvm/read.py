@@ -14,7 +14,7 @@ so `from_avro` gives up. For such a record, the row is null, and not a struct of
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from srfix.serde.bounds import AVRO_JVM_ITEMS, AVRO_JVM_TEXT_BYTES
@@ -69,7 +69,7 @@ UNSEEN: Final = (
 class JvmShape:
     """Writer schemas that are read in the same way."""
 
-    schema_ids: tuple[SchemaId, ...]
+    schema_ids: tuple[SchemaId, ...] = ()
     writer_schema: str
     reader_schema: str
     fix: Fix | None
@@ -81,7 +81,7 @@ class JvmShape:
 class JvmVerdict:
     """Schemas none of whose rows can be read."""
 
-    schema_ids: tuple[SchemaId, ...]
+    schema_ids: tuple[SchemaId, ...] = ()
     reason: Reason
     message: str
     is_refusal: bool
@@ -141,10 +141,11 @@ def _made(plan: ReadDecisions) -> JvmRead | tuple[str, ...]:
     except ColumnError as error:
         reasons.append(error.message)
     # Grouped by fix as well as by text: Spark reads TIME and INT in the same way, but they need different fixes.
-    shapes: dict[tuple[str, str, Fix | None, bool], list[SchemaId]] = {}
-    verdicts: dict[tuple[Reason, str, bool], list[SchemaId]] = {}
+    shapes: dict[JvmShape, list[SchemaId]] = {}
+    verdicts: dict[JvmVerdict, list[SchemaId]] = {}
     for refused in plan.refusals:
-        verdicts.setdefault((refused.reason, str(refused.error), True), []).append(refused.schema_id)
+        verdict = JvmVerdict(reason=refused.reason, message=str(refused.error), is_refusal=True)
+        verdicts.setdefault(verdict, []).append(refused.schema_id)
     for schema in () if reasons else plan.schemas:
         try:
             outcome = _planned(plan, schema)
@@ -154,11 +155,15 @@ def _made(plan: ReadDecisions) -> JvmRead | tuple[str, ...]:
         if isinstance(outcome, SrfixError):
             reason = outcome.row_reason
             assert reason is not None
-            verdicts.setdefault((reason, str(outcome), False), []).append(schema.schema_id)
+            verdict = JvmVerdict(reason=reason, message=str(outcome), is_refusal=False)
+            verdicts.setdefault(verdict, []).append(schema.schema_id)
         else:
-            writer = _text(_FRAMING, (ROW, outcome.writer), *_BEHIND.items())
-            reader = _text((ROW, outcome.reader), *((name, choices[-1:]) for name, choices in _BEHIND.items()))
-            shape = writer, reader, outcome.fix, outcome.is_exact
+            shape = JvmShape(
+                writer_schema=_text(_FRAMING, (ROW, outcome.writer), *_BEHIND.items()),
+                reader_schema=_text((ROW, outcome.reader), *((name, last[-1:]) for name, last in _BEHIND.items())),
+                fix=outcome.fix,
+                is_exact=outcome.is_exact,
+            )
             shapes.setdefault(shape, []).append(schema.schema_id)
     if reasons:
         return tuple(reasons)
@@ -167,18 +172,9 @@ def _made(plan: ReadDecisions) -> JvmRead | tuple[str, ...]:
     read = {shape for shape, _ in by_size[:MAX_SHAPES]}
     return JvmRead(
         row_schema=row_schema,
-        shapes=tuple(
-            JvmShape(
-                schema_ids=tuple(ids), writer_schema=shape[0], reader_schema=shape[1], fix=shape[2], is_exact=shape[3]
-            )
-            for shape, ids in shapes.items()
-            if shape in read
-        ),
+        shapes=tuple(replace(shape, schema_ids=tuple(ids)) for shape, ids in shapes.items() if shape in read),
         left=left,
-        verdicts=tuple(
-            JvmVerdict(schema_ids=tuple(ids), reason=reason, message=message, is_refusal=is_refusal)
-            for (reason, message, is_refusal), ids in verdicts.items()
-        ),
+        verdicts=tuple(replace(verdict, schema_ids=tuple(ids)) for verdict, ids in verdicts.items()),
     )
 
 
