@@ -91,11 +91,8 @@ class ListedVersion:
     """A version of a requested subject, live or soft-deleted."""
 
     subject: Subject
-    """The requested subject."""
     version: int
-    """The version's number."""
     schema_id: SchemaId
-    """The id of its schema."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,11 +100,8 @@ class NewestSchema:
     """The schema from which the columns were taken."""
 
     subject: Subject
-    """The subject."""
     version: int
-    """The version's number."""
     schema_id: SchemaId
-    """The id."""
     dropped: tuple[Dropped, ...]
     """The fields that are left out, because no column type can hold them."""
 
@@ -132,7 +126,6 @@ class PlannedSchema:
 
     @property
     def schema_id(self) -> SchemaId:
-        """The id."""
         assert self.resolved.schema_id is not None
         return self.resolved.schema_id
 
@@ -143,11 +136,9 @@ class PlannedRefusal:
     the policy again."""
 
     schema_id: SchemaId
-    """The id."""
     reason: Reason
     """UNKNOWN_ID or NOT_UNDER_SUBJECT."""
     error: SrfixError = field(compare=False)
-    """The policy's error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

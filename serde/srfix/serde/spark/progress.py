@@ -101,7 +101,6 @@ class JobProgress:
     """The running jobs of a session."""
 
     jobs: int
-    """The number of jobs."""
     tasks: int
     """The tasks of those stages of the jobs that run or have run."""
     done: int

@@ -265,6 +265,9 @@ def watch_jobs(spark: SparkSession, say: Callable[[JobProgress], None], *, every
     """
     from srfix.serde.spark._pyspark.sessions import job_progress
 
+    if job_progress(spark) is None:
+        yield
+        return
     stop = Event()
 
     def look() -> None:
@@ -275,13 +278,10 @@ def watch_jobs(spark: SparkSession, say: Callable[[JobProgress], None], *, every
                 say(progress)
             last = progress
 
-    thread: Thread | None = None
-    if job_progress(spark) is not None:
-        thread = Thread(target=look, name="srfix-progress", daemon=True)
-        thread.start()
+    thread = Thread(target=look, name="srfix-progress", daemon=True)
+    thread.start()
     try:
         yield
     finally:
         stop.set()
-        if thread is not None:
-            thread.join()
+        thread.join()

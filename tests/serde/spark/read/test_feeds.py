@@ -17,8 +17,8 @@ from srfix.serde.errors import CasingError, ColumnError, DecodeError, Incompatib
 from srfix.serde.formats.table import Format, schema_module_of
 from srfix.serde.resolve.resolved import ResolvedSchema
 from srfix.serde.schemas.models import Schema
-from srfix.serde.spark.interface import Feed
-from srfix.serde.spark.read.filling import Feeds, planned_feeds
+from srfix.serde.spark.interface import Feed, PlannedSchema
+from srfix.serde.spark.read.filling import planned_feeds
 from srfix.serde.specs import ReadSpec, WriteSpec
 from srfix.serde.wire import SchemaId
 from tests.serde.avro_schemas import (
@@ -44,7 +44,7 @@ def _feeds(
     format_: Format = Format.AVRO,
     rule: CaseRule = CaseRule.UNIQUE,
     wrapped: bool = True,
-) -> Feeds:
+) -> PlannedSchema:
     text = schema if isinstance(schema, str) else json.dumps(schema)
     resolved = ResolvedSchema(
         schema_id=SchemaId(1), schema=Schema(text=text, schema_type="AVRO" if format_ is Format.AVRO else "JSON")
@@ -53,7 +53,7 @@ def _feeds(
     return planned_feeds(format_, resolved, ReadSpec(columns=parsed, wrap=wrapped, case_rule=rule))
 
 
-def _lines(feeds: Feeds) -> list[tuple[str, str | None, str | None]]:
+def _lines(feeds: PlannedSchema) -> list[tuple[str, str | None, str | None]]:
     return [(feed.column, feed.field, feed.detail) for feed in feeds.feeds]
 
 

@@ -44,9 +44,7 @@ def _head(plan: ReadDecisions) -> list[str]:
     lines = [f"The {plan.role.value}s of topic {plan.topic!r}: {format_words(plan)}"]
     if (words := resolution_words(plan)) is not None:
         lines += _entry("resolution", words)
-    bare = "" if plan.wrapped else "; a body is its bare value"
-    times = "times as the integers in the record; " if plan.times == "integers" else ""
-    lines += _entry("columns", f"{times}{print_columns(plan.columns)}{bare}")
+    lines += _entry("columns", _columns_words(plan))
     if plan.newest is not None:
         newest = plan.newest
         lines += _entry("", f"of version {newest.version} of {newest.subject!r} (schema id {newest.schema_id})")
@@ -58,6 +56,12 @@ def _head(plan: ReadDecisions) -> list[str]:
         lines += _entry("policy", policy_words(plan))
         lines += _entry("asked", ", ".join(versions_words(plan)))
     return lines
+
+
+def _columns_words(plan: ReadDecisions) -> str:
+    bare = "" if plan.wrapped else "; a body is its bare value"
+    times = "times as the integers in the record; " if plan.times == "integers" else ""
+    return f"{times}{print_columns(plan.columns)}{bare}"
 
 
 def format_words(plan: ReadDecisions) -> str:
@@ -239,9 +243,7 @@ def _entries(plan: ReadDecisions) -> Iterator[tuple[str, str]]:
         left_out = f"; left out {', '.join(dropped.path for dropped in plan.newest.dropped)}"
     if resolution is not None:
         yield "resolution", f"{resolution}{left_out}"
-    bare = "" if plan.wrapped else "; a body is its bare value"
-    times = "times as the integers in the record; " if plan.times == "integers" else ""
-    yield "columns", f"{times}{print_columns(plan.columns)}{bare}"
+    yield "columns", _columns_words(plan)
     if plan.newest is not None and resolution is None:
         yield "newest", f"version {plan.newest.version} of {plan.newest.subject!r}{left_out}"
     if plan.policy is not None:

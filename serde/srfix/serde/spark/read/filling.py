@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Final, TypeVar
 
@@ -21,7 +21,6 @@ from srfix.serde.errors import (
     NoSubjectError,
     ResolveError,
     SchemaError,
-    SrfixError,
     TimeUnitError,
 )
 from srfix.serde.formats.table import Format, check_schema_type, format_of, schema_module_of
@@ -39,29 +38,26 @@ _SHOWN_CHARACTERS: Final = 40
 _BY_KEYS: Final = "by each document's keys, whatever the schema says"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Feeds:
-    feeds: tuple[Feed, ...]
-    unused: tuple[str, ...] = ()
-    problem: DecodeError | None = None
-    """Of every row of the schema: a type, or that no column is fed."""
-
-
-def planned_feeds(format_: Format, resolved: ResolvedSchema, spec: ReadSpec) -> Feeds:
+def planned_feeds(format_: Format, resolved: ResolvedSchema, spec: ReadSpec) -> PlannedSchema:
+    """The problem is a type, or that no column is fed."""
     projection = schema_module_of(format_).projection(resolved.schema.text, spec, resolved.references)
-    return _by_keys(projection, spec) if isinstance(projection, ByKeys) else _feeds(projection)
+    planned = PlannedSchema(resolved=resolved, format=format_)
+    if isinstance(projection, ByKeys):
+        return replace(planned, feeds=_by_keys(projection, spec))
+    walk = _walked(projection)
+    return replace(planned, feeds=tuple(walk.feeds), unused=tuple(walk.unused), problem=walk.problem)
 
 
-def _by_keys(documents: ByKeys, spec: ReadSpec) -> Feeds:
+def _by_keys(documents: ByKeys, spec: ReadSpec) -> tuple[Feed, ...]:
     """The schema does not count; it only shows the expected keys."""
     columns = [column.name for column in spec.known_columns]
     if not spec.wrapped:
-        return Feeds(feeds=(Feed(column=columns[0], field="", detail=_BY_KEYS),))
+        return (Feed(column=columns[0], field="", detail=_BY_KEYS),)
     keys = match_keys(columns, documents.expected, spec.case_rule, where=documents.holder)
-    return Feeds(feeds=tuple(Feed(column=column, field=keys.get(column), detail=_BY_KEYS) for column in columns))
+    return tuple(Feed(column=column, field=keys.get(column), detail=_BY_KEYS) for column in columns)
 
 
-def _feeds(projection: Projection[W]) -> Feeds:
+def _walked(projection: Projection[W]) -> _Walk:
     walk, root = _Walk(), projection.root
     is_certain = not root.writer.is_nullable
     if not projection.is_wrapped:
@@ -76,7 +72,7 @@ def _feeds(projection: Projection[W]) -> Feeds:
         error = root.how.error
         walk.problem = None if root.how.reads_null else error
         walk.feeds += [Feed(column=one.name, field=None, refusal=error.message) for one in projection.columns]
-    return Feeds(feeds=tuple(walk.feeds), unused=tuple(walk.unused), problem=walk.problem)
+    return walk
 
 
 class _Walk:
@@ -221,28 +217,17 @@ def _resolved(
 
 def _planned(plan: ReadDecisions, resolved: ResolvedSchema, second: SecondAnswered | None) -> PlannedSchema:
     schema, format_ = resolved.schema, None
-    feeds = Feeds(feeds=())
-    problem: SrfixError | None
     try:
         format_ = format_of(schema.schema_type)
         if plan.format is not None:
             check_schema_type(schema.schema_type, plan.format)
         decode_plan(format_, schema.text, plan.spec, resolved.references)
-        feeds = planned_feeds(format_, resolved, plan.spec)
-        problem = feeds.problem
+        return replace(planned_feeds(format_, resolved, plan.spec), second=second)
     except (SchemaError, CasingError) as error:
-        problem = error
+        return PlannedSchema(resolved=resolved, format=format_, problem=error, second=second)
     except ColumnError as error:
         error.args = (f"Schema id {resolved.schema_id} of topic {plan.topic!r}: {error.message}",)
         raise
-    return PlannedSchema(
-        resolved=resolved,
-        format=format_,
-        feeds=feeds.feeds,
-        unused=feeds.unused,
-        problem=problem,
-        second=second,
-    )
 
 
 _SHOWN_COLUMNS: Final = 20

@@ -30,7 +30,6 @@ from srfix.serde.formats.table import (
 from srfix.serde.html import preformatted
 from srfix.serde.registries.given import AnyClient, given_registry
 from srfix.serde.resolve.policies import ById, PlannablePolicy, Resolver
-from srfix.serde.schemas.models import SchemaVersion
 from srfix.serde.schemas.references import reference_texts
 from srfix.serde.serdes.plans import decode_plan, usable_reader
 from srfix.serde.spark.interface import MissingColumns, NewestSchema
@@ -88,8 +87,19 @@ def newest_half(
     for subject in names:
         version = lookups.latest(subject)
         if version is not None:
+            schema = version.schema
             try:
-                return _half(lookups, subject, version, spec, format_, role)
+                if format_ is not None:
+                    check_schema_type(schema.schema_type, format_)
+                references = reference_texts(lookups, schema, subject=subject)
+                in_format = format_of(schema.schema_type)
+                half, dropped = _half_of(in_format, schema.text, references, spec, role)
+                is_reader = reads_units(spec.case_rule) and in_format is RESOLVING
+                reader = ReaderSchema(text=schema.text, references=references) if is_reader else None
+                newest = NewestSchema(
+                    subject=subject, version=version.version, schema_id=version.schema_id, dropped=dropped
+                )
+                return replace(half, reader_schema=reader), newest
             except SrfixError as error:
                 error.args = (
                     f"The newest schema, version {version.version} of {subject!r} (id {version.schema_id}), gives no "
@@ -101,26 +111,6 @@ def newest_half(
         f"There is no newest schema to take the columns from: {none if names else 'no subject is asked'}. Name the "
         "columns, or the subject that holds the schema (subjects=…)."
     )
-
-
-def _half(
-    lookups: PlanLookups,
-    subject: Subject,
-    version: SchemaVersion,
-    spec: ReadSpec,
-    format_: Format | None,
-    role: Role,
-) -> tuple[ReadSpec, NewestSchema]:
-    schema = version.schema
-    if format_ is not None:
-        check_schema_type(schema.schema_type, format_)
-    references = reference_texts(lookups, schema, subject=subject)
-    in_format = format_of(schema.schema_type)
-    half, left_out = _half_of(in_format, schema.text, references, spec, role)
-    newest = NewestSchema(subject=subject, version=version.version, schema_id=version.schema_id, dropped=left_out)
-    is_reader = reads_units(spec.case_rule) and in_format is RESOLVING
-    reader = ReaderSchema(text=schema.text, references=references) if is_reader else None
-    return replace(half, reader_schema=reader), newest
 
 
 def reader_half(spec: ReadSpec, role: Role) -> ReadSpec:

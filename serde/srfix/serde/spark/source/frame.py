@@ -24,7 +24,7 @@ from srfix.serde.formats.table import SCHEMA_FORMATS
 from srfix.serde.properties.registry import open_registry
 from srfix.serde.resolve.policies import ById, DualSubject, Resolver, UnderOneSubject
 from srfix.serde.schemas.references import reference_texts
-from srfix.serde.spark.frame_types import FrameField, FrameType, fields_of, frame_fields, struct_of
+from srfix.serde.spark.frame_types import FrameField, FrameType, ddl, fields_of, frame_fields, struct_of
 from srfix.serde.spark.read.plan import ReadPlan, newest_columns, plan_read
 from srfix.serde.spark.source.names import Policy, Tombstones, in_options_words
 from srfix.serde.spark.source.options import RECORD, SourceOptions
@@ -178,7 +178,7 @@ def _chosen(options: SourceOptions, schema: Mapping[str, object]) -> SourceFrame
     columns = _columns(rows)
     by_name = {field.name: field for field in (*abouts.values(), *records.values())}
     for field in schema_fields:
-        if field.name in by_name and not _same(field.type, wanted := _type_of(by_name[field.name], {})):
+        if field.name in by_name and ddl(field.type) != ddl(wanted := _type_of(by_name[field.name], {})):
             raise UsageError(f"The schema's field {field.name!r} is {_named(field.type)}; it must be {_named(wanted)}.")
     fields = tuple(
         by_name.get(name) or SourceFrameField(name=name, kind=FieldKind.ROW, source=name)
@@ -196,7 +196,7 @@ def _chosen(options: SourceOptions, schema: Mapping[str, object]) -> SourceFrame
 
 
 def _is_records(field: FrameField) -> bool:
-    return field.name in _METADATA_TYPES and _same(field.type, _METADATA_TYPES[field.name])
+    return field.name in _METADATA_TYPES and ddl(field.type) == ddl(_METADATA_TYPES[field.name])
 
 
 def _columns(rows: Sequence[FrameField]) -> Columns:
@@ -208,7 +208,7 @@ def _columns(rows: Sequence[FrameField]) -> Columns:
     columns = columns_from_spark(struct_of(rows), names="keep")
     exact = _types(columns)
     for field in rows:
-        if not _same(field.type, exact[field.name]):
+        if ddl(field.type) != ddl(exact[field.name]):
             raise UsageError(
                 f"The schema's column {field.name!r} is {_named(field.type)}, but rows do not have this type; they "
                 f"have {_named(exact[field.name])}. Read that type and cast it."
@@ -236,21 +236,6 @@ def _distinct(frame: SourceFrame) -> SourceFrame:
                 'for example .option("metadata.prefix", "_record_"), or leave the record\'s column out of metadata.'
             )
     return frame
-
-
-def _same(one: FrameType, other: FrameType) -> bool:
-    return _bare(one) == _bare(other)
-
-
-def _bare(type_: object) -> object:
-    """A type without the parts that make no difference: nullability and metadata."""
-    if isinstance(type_, Mapping):
-        return {
-            name: _bare(value)
-            for name, value in type_.items()
-            if name not in ("nullable", "metadata", "containsNull", "valueContainsNull")
-        }
-    return [_bare(value) for value in type_] if isinstance(type_, list) else type_
 
 
 def _named(type_: FrameType) -> str:

@@ -126,7 +126,11 @@ _OTHERS_NAMES: Final = {"schema": "columns"}
 
 class GivenOptions(dict[str, str]):
     def __init__(self, options: Mapping[str, str], use: Use) -> None:
-        self._properties = {name: value for name, value in options.items() if _is_property(name)}
+        self._properties = {
+            name: value
+            for name, value in options.items()
+            if name.startswith((_KAFKA, _REGISTRY)) or is_registry_property(name)
+        }
         own_options = {name: value for name, value in options.items() if name not in self._properties}
         names = match_fields(tuple(_OPTIONS), tuple(own_options), CaseRule.UNIQUE, where="the options")
         options_sentence = f"The options for {use.value}: {', '.join(taken_by(_OPTIONS, use))}, kafka.…, registry.…."
@@ -184,7 +188,3 @@ _ARGUMENT: Final = re.compile(
     r"\b(?P<name>missing_columns|reader_schema|case_rule|on_error|subjects|strict|times|wrap|policy)="
     r"(?P<value>'[^']*'|\"[^\"]*\"|True|False|…|)"
 )
-
-
-def _is_property(name: str) -> bool:
-    return name.startswith((_KAFKA, _REGISTRY)) or is_registry_property(name)

@@ -203,7 +203,6 @@ class EngineChoice:
     """An engine, and the reason for the choice. Its text has both."""
 
     engine: Literal["arrow", "jvm"]
-    """The engine that decodes."""
     fallback: bool
     """True if the arrow engine reads the payloads that the jvm engine's plan does not know: later schema ids, GUIDs."""
     why: str
