@@ -15,7 +15,8 @@ from parts.jars import spark_jars
 from srfix.fixtures.fetching import fetch
 from srfix.serde import EngineRefusedError
 from srfix.serde.spark import choose_engine, from_registry
-from srfix.serde.spark._pyspark import sessions
+from srfix.serde.spark._pyspark.sessions import has_class
+from srfix.serde.spark.avro_limits import ENDS_SKIPPING, KNOWS_ITEMS
 from srfix.serde.spark.releases import lacks_arrow
 from srfix.serde.wire import frame_id
 from tests.serde.avro_schemas import array, record
@@ -72,19 +73,16 @@ def ran(tmp_path: Path, *, own: bool, engine: str) -> list[str]:
     return [line for line in lines if not line.startswith("Using Spark")]
 
 
-def test_whether_avro_knows_a_bound_on_items_is_seen_by_its_class(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert sessions.bounds_items(spark)
-    monkeypatch.setattr(sessions, "_KNOWS_ITEMS", "org.apache.avro.OfLater")
-    assert not sessions.bounds_items(spark)
+def test_whether_avro_knows_a_bound_on_items_is_seen_by_its_class(spark: SparkSession) -> None:
+    assert has_class(spark, *KNOWS_ITEMS)
+    assert not has_class(spark, "org.apache.avro.OfLater", "'checkMaxStringLength', 1L")
 
 
 def test_an_avro_that_skips_arrays_backwards_is_not_taken_for_what_would_be_skipped(
     spark: SparkSession,
 ) -> None:
     plan = plan_of("A INT", record(a="int", b=array("int")))
-    if sessions.ends_its_skipping(spark):
+    if has_class(spark, *ENDS_SKIPPING):
         # A block of one item and of minus two bytes: back to where it began.
         frame = spark.createDataFrame([(frame_id(1, b"\x02\x01\x03\x00"),)], "value binary")
         read = from_registry(plan, engine="jvm", on_error="quarantine", workers_have_srfix=False)

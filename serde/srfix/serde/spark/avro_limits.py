@@ -43,6 +43,10 @@ _JAVA_OPTIONS: Final = ("spark.driver.defaultJavaOptions", "spark.executor.defau
 """The prefix of options that Spark puts before the `extraJavaOptions`, so that a cluster's own options stay."""
 _NEEDED: Final = {"array": (_ITEMS,), "map": (_ITEMS,), "string": (_STRING, _BYTES), "bytes": (_STRING, _BYTES)}
 """By the type that a reader wants. A string may have been written as bytes, and bytes as a string."""
+KNOWS_ITEMS: Final = ("org.apache.avro.SystemLimitException", "'checkMaxStringLength', 1L")
+"""A class that exists since Avro 1.11.3, which has the limit on items."""
+ENDS_SKIPPING: Final = ("org.apache.avro.SchemaFormatter", "'getInstance', 'json'")
+"""A class that exists since Avro 1.12, which ends its skipping of an array or map, whatever size the data claims."""
 _TOO_OLD: Final = (
     "Spark's Avro is older than 1.11.3 and has no limit on the items of arrays and maps, whatever is set: a record "
     "of ten bytes that claims 2³⁰ items can crash Spark's JVMs. Use a later patch release of this Spark (3.5.9 has "
@@ -81,14 +85,14 @@ def unbounded(spark: SparkSession, needed: Iterable[str]) -> str | None:
     wanted = tuple(needed)
     if not wanted:
         return None
-    from srfix.serde.spark._pyspark.sessions import bounds_items, read_jvm_properties
+    from srfix.serde.spark._pyspark.sessions import has_class, read_jvm_properties
 
     properties = read_jvm_properties(spark, tuple(LIMITS))
     if isinstance(properties, str):
         why = f"srfix cannot check here whether Spark's JVMs limit the lengths that Avro accepts ({properties})"
     else:
         lacking = [name for name in wanted if name not in properties or properties[name] > _TIMES * LIMITS[name]]
-        if _ITEMS in wanted and not bounds_items(spark):
+        if _ITEMS in wanted and not has_class(spark, *KNOWS_ITEMS):
             return _TOO_OLD
         if not lacking:
             return None
@@ -113,9 +117,9 @@ def unending(spark: SparkSession, read: JvmRead) -> str | None:
     """Why a record may keep the jvm engine busy for ever in a session."""
     if not skips_items(read):
         return None
-    from srfix.serde.spark._pyspark.sessions import ends_its_skipping
+    from srfix.serde.spark._pyspark.sessions import has_class
 
-    return None if ends_its_skipping(spark) else _UNENDING
+    return None if has_class(spark, *ENDS_SKIPPING) else _UNENDING
 
 
 def _items(schema: object, named: dict[str, object]) -> int:

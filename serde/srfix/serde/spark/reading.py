@@ -323,13 +323,7 @@ def read_topic(
         unknown_ids=unknown_ids,
     )
     selection = topics_asked(plan, subscribe_pattern=subscribe_pattern, assign=assign)
-    spark_options = kafka_options(
-        selection,
-        bootstrap_servers=bootstrap_servers,
-        starting_offsets=starting_offsets,
-        ending_offsets=ending_offsets,
-        options=options or {},
-    )
+    spark_options = kafka_options(selection, bootstrap_servers, starting_offsets, ending_offsets, options or {})
     return _loaded(spark, spark.read, spark_options, selection, transform)
 
 
@@ -371,13 +365,7 @@ def read_stream(
         unknown_ids=unknown_ids,
     )
     selection = topics_asked(plan, subscribe_pattern=subscribe_pattern, assign=assign)
-    spark_options = kafka_options(
-        selection,
-        bootstrap_servers=bootstrap_servers,
-        starting_offsets=starting_offsets,
-        ending_offsets=None,
-        options=options or {},
-    )
+    spark_options = kafka_options(selection, bootstrap_servers, starting_offsets, None, options or {})
     return _loaded(spark, spark.readStream, spark_options, selection, transform)
 
 

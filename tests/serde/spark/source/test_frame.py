@@ -143,7 +143,7 @@ class TestWithColumns:
             registry.configure("users-value", {"compatibility": "NONE"})
             registry.seed("users-value", f'{{"type":"record","name":"U","fields":[{fields}]}}')
             found = with_columns(self.given(registry))
-        assert found.columns == "`userId` BIGINT, NAME STRING"
+        assert found.columns == parse_columns("`userId` BIGINT, NAME STRING")
         names = [field["name"] for field in json.loads(spark_json(frame_of(found)))["fields"]]
         assert names == ["userId", "NAME", "_srfix_reason"]
 
@@ -158,4 +158,4 @@ class TestWithColumns:
             registry.seed("users-value", '"long"')
             with pytest.raises(UsageError, match=r'one column, ROWVAL\. Set \.option\("wrap", "false"\)\.$'):
                 with_columns(self.given(registry))
-            assert with_columns(self.given(registry, wrap="false")).columns == "ROWVAL BIGINT"
+            assert with_columns(self.given(registry, wrap="false")).columns == parse_columns("ROWVAL BIGINT")

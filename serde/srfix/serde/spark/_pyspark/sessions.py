@@ -97,10 +97,6 @@ def _base(loader: Any) -> Any:
 _PROBES: Final = 4
 _MOST_SAID: Final = 200
 _NUMBER: Final = re.compile("[0-9]{1,18}")
-_KNOWS_ITEMS: Final = "org.apache.avro.SystemLimitException"
-"""A class that exists since Avro 1.11.3, which has the limit on items."""
-_ENDS_SKIPPING: Final = "org.apache.avro.SchemaFormatter"
-"""A class that exists since Avro 1.12, which skips no array backwards."""
 _properties_by_session: Final[WeakKeyDictionary[SparkSession, Mapping[str, int]]] = WeakKeyDictionary()
 """The results so far. Avro reads a JVM's properties once, at its start, so they do not change for a reader."""
 
@@ -123,17 +119,8 @@ def read_jvm_properties(spark: SparkSession, names: tuple[str, ...]) -> Mapping[
     return numbers
 
 
-def bounds_items(spark: SparkSession) -> bool:
-    return _has(spark, _KNOWS_ITEMS, "'checkMaxStringLength', 1L")
-
-
-def ends_its_skipping(spark: SparkSession) -> bool:
-    """True if Avro terminates when it skips an array or map, whatever size the data claims."""
-    return _has(spark, _ENDS_SKIPPING, "'getInstance', 'json'")
-
-
-def _has(spark: SparkSession, name: str, call: str) -> bool:
-    """Whether Spark finds a class. It searches for the class to compute a schema, and runs no job."""
+def has_class(spark: SparkSession, name: str, call: str) -> bool:
+    """Whether Spark finds a class with a static method. It searches to compute a schema, and runs no job."""
     try:
         return bool(spark.range(1).select(F.expr(f"java_method('{name}', {call})")).schema)
     except Exception as error:

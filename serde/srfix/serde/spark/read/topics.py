@@ -249,7 +249,6 @@ _DOTTED: Final = re.compile(r"(\w+)(\.\w+)+")
 
 def kafka_options(
     selection: TopicsAsked,
-    *,
     bootstrap_servers: str,
     starting_offsets: Offsets,
     ending_offsets: Offsets | None,

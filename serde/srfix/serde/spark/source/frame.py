@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 from srfix.serde.arrow.types import reason_fields
 from srfix.serde.casing import declared_name
 from srfix.serde.column_sources.from_spark import columns_from_spark, spark_schema
-from srfix.serde.column_sources.given import given_columns
 from srfix.serde.columns.half import half_of
-from srfix.serde.columns.text import print_columns
 from srfix.serde.columns.times import with_times
 from srfix.serde.columns.types import Columns
 from srfix.serde.errors import SecretError, UsageError
@@ -82,7 +80,7 @@ def frame_of(options: SourceOptions, schema: Mapping[str, object] | None = None)
     """The fields of the frame. The user's schema, in Spark's JSON form, chooses and orders them."""
     if options.is_raw:
         return SourceFrame(fields=_records(options), columns=()) if schema is None else _chosen_raw(schema)
-    declared = None if options.columns is None else half_of(given_columns(options.columns), options.role, options.wrap)
+    declared = None if options.columns is None else half_of(options.columns, options.role, options.wrap)
     if schema is None:
         if declared is None:
             raise UsageError(
@@ -282,7 +280,7 @@ def with_columns(options: SourceOptions) -> SourceOptions:
     place = (newest.subject, newest.schema_id)
     return replace(
         options,
-        columns=print_columns(with_times(columns, options.times)),
+        columns=with_times(columns, options.times),
         newest={options.required_topic(): place} if is_reader else {},
     )
 

@@ -8,8 +8,9 @@ from typing import Final
 
 from srfix.serde.casing import CaseRule, is_among
 from srfix.serde.column_sources.given import given_columns
-from srfix.serde.columns.text import parse_columns, print_columns
+from srfix.serde.columns.text import parse_columns
 from srfix.serde.columns.times import Times, with_times
+from srfix.serde.columns.types import Columns
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import SCHEMA_FORMATS, Format
 from srfix.serde.printable import foreign
@@ -48,7 +49,7 @@ class SourceOptions:
     """librdkafka's names; values may be `env:NAME` or `file:PATH`. Without `isolation.level`."""
     isolation: Isolation
     registry: RegistrySettings
-    columns: str | None
+    columns: Columns | None
     format: Format | None
     """None to leave the bytes unchanged (raw)."""
     role: Role
@@ -98,9 +99,8 @@ def source_options(options: Mapping[str, str], use: Use) -> SourceOptions:
     kafka = given_options.kafka()
     isolation = word(Isolation)("kafka.isolation.level", kafka.pop("isolation.level", "read_committed"))
     fields, format_, place = given_options.fields(), _format(given_options), _place(given_options)
-    if fields["columns"] is not None and fields["times"] == "integers":
-        # With integers, a frame has integer columns.
-        fields["columns"] = print_columns(with_times(given_columns(fields["columns"]), fields["times"]))
+    if fields["columns"] is not None:
+        fields["columns"] = with_times(given_columns(fields["columns"]), fields["times"])
     one = len(place) == 1
     settings = SourceOptions(
         **fields,

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
+from srfix.serde.columns.text import print_columns
 from srfix.serde.errors import ClusterError, DataLossError, UsageError
 from srfix.serde.spark.read.topics import is_topic_of
 from srfix.serde.spark.source.frame import SourceFrame, plan_of, with_columns
@@ -214,12 +215,16 @@ def columns_of_topics(options: SourceOptions) -> SourceOptions:
         if by_topic[topic].columns != by_topic[first].columns:
             raise UsageError(
                 f"The newest schemas of the topics {first!r} and {topic!r} have different columns: "
-                f"{by_topic[first].columns}, and {by_topic[topic].columns}. Name the columns to read with the option "
+                f"{_printed(by_topic[first])}, and {_printed(by_topic[topic])}. Name the columns to read with the option "
                 "columns (and set missing.columns=null if a topic lacks one of them), or read the topics one by "
                 "one."
             )
     newest = {topic: place for one in by_topic.values() for topic, place in one.newest.items()}
     return replace(options, columns=by_topic[first].columns, newest=newest)
+
+
+def _printed(options: SourceOptions) -> str:
+    return print_columns(options.columns or ())
 
 
 def batch_read(options: SourceOptions, frame: SourceFrame) -> BatchRead:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from srfix.serde.arrow.types import pyarrow, pyarrow_compute, reason_fields
 from srfix.serde.column_sources.from_spark import columns_from_spark
-from srfix.serde.column_sources.given import given_columns
 from srfix.serde.errors import ClusterError, EncodeError, Reason, UsageError
 from srfix.serde.properties.kafka_client import ReadOnlyClient
 from srfix.serde.spark.frame_types import FrameField, fields_of, struct_of
@@ -224,16 +223,11 @@ def planned_write(options: SourceOptions, schema: Mapping[str, object], *, overw
 
 def _plan(options: SourceOptions, fields: Sequence[FrameField]) -> WritePlan:
     assert options.format is not None
-    columns = (
-        columns_from_spark(struct_of(fields), names="keep")
-        if options.columns is None
-        else given_columns(options.columns)
-    )
     with in_options_words():
         return plan_write(
             registry_of(options),
             options.required_topic(),
-            columns,
+            columns_from_spark(struct_of(fields), names="keep") if options.columns is None else options.columns,
             role=options.role,
             format=options.format,
             subjects=fixed_subject(options),

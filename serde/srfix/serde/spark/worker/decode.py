@@ -17,7 +17,7 @@ from srfix.serde.arrow.decode import BatchEngine, ValueWise, arrow_text, reason_
 from srfix.serde.arrow.kernel_wise import KernelWise
 from srfix.serde.arrow.types import arrow_schema, pyarrow
 from srfix.serde.batches.rows import deserialize_many, without_frames
-from srfix.serde.bounds import bound_payloads
+from srfix.serde.bounds import bound_payloads, remember
 from srfix.serde.deserializer import SchemaDeserializer
 from srfix.serde.errors import NoSubjectError, ResolveError, SrfixError
 from srfix.serde.interface import BadRow, Contexts, SerdeContext
@@ -67,11 +67,9 @@ class RememberedRefusals:
         try:
             return ask()
         except (ResolveError, NoSubjectError) as refusal:
-            self._refused.pop(question, None)
-            if len(self._refused) >= self._most:
-                del self._refused[next(iter(self._refused))]  # the oldest
             without_frames(refusal)
-            self._refused[question] = (self._clock() + self._forget_after_s, refusal)
+            self._refused.pop(question, None)  # the oldest are forgotten first
+            remember(self._refused, question, (self._clock() + self._forget_after_s, refusal), self._most)
             raise
 
 

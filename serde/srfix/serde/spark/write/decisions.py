@@ -168,7 +168,15 @@ def _row(
     if not plan.wrapped and plan.role is Role.VALUE and len(fields) == 1:
         name = quoted(fields[0].name)
         is_null = f"{name if struct is None else f'{quoted(struct)}.{name}'} IS NULL"
-    _check(plan, fields)
+    if plan.columns is not None:  # `write.jvm` finds rows that Avro would not accept
+        columns = [column.name for column in plan.columns]
+        matched = match_fields(columns, [field.name for field in fields], plan.case_rule, where="the frame")
+        used = set(matched.values())
+        if spare := [field.name for field in fields if field.name not in used]:
+            raise ColumnError(
+                f"The {plan.role.value}s of topic {plan.topic!r} have no column for {', '.join(map(repr, spare))} of the "
+                "frame. Drop these columns, or name the columns that make the row in from_=."
+            )
     names, types = reason_columns(plan.role), {field.name: word_of(field.type) for field in frame}
     if types.get(names.tombstone, "boolean") != "boolean":
         raise UsageError(
@@ -194,22 +202,6 @@ def _row(
         reason=names.reason if names.reason in types else None,
         place=_place(types, plan.role),
     )
-
-
-def _check(plan: WriteDecisions, fields: tuple[FrameField, ...]) -> None:
-    """`write.jvm` finds rows that Avro would not accept."""
-    if plan.columns is None:
-        return
-    matched = match_fields(
-        [column.name for column in plan.columns], [field.name for field in fields], plan.case_rule, where="the frame"
-    )
-    used = set(matched.values())
-    spare = [field.name for field in fields if field.name not in used]
-    if spare:
-        raise ColumnError(
-            f"The {plan.role.value}s of topic {plan.topic!r} have no column for {', '.join(map(repr, spare))} of the frame. "
-            "Drop these columns, or name the columns that make the row in from_=."
-        )
 
 
 def _place(types: Mapping[str, str], role: Role) -> str:

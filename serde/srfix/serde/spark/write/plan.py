@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal
 
 from srfix.serde.arguments import flag, flag_or_none, member
 from srfix.serde.casing import CaseRule
@@ -97,9 +97,6 @@ def _lines(plan: WriteDecisions, frame: SparkSchema | None, from_: str | Sequenc
     yield f"  engine: {_engine(plan, row)}"
 
 
-_Registry: TypeAlias = "SchemaRegistrar | SchemaLookup | None"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WritePlan(WriteDecisions):
     """How rows are written. Made by `plan_write`."""
@@ -126,7 +123,7 @@ class WritePlan(WriteDecisions):
 
 
 def plan_write(
-    registry: _Registry | AnyClient,
+    registry: SchemaRegistrar | SchemaLookup | AnyClient | None,
     topic: str,
     columns: GivenColumns | None = None,
     *,

@@ -82,7 +82,7 @@ class TestUnbounded:
     @pytest.fixture(autouse=True)
     def answers(self, monkeypatch: pytest.MonkeyPatch) -> None:
         asked = SimpleNamespace(
-            read_jvm_properties=lambda _spark, _names: self.answer, bounds_items=lambda _spark: self.knows_items
+            read_jvm_properties=lambda _spark, _names: self.answer, has_class=lambda *_: self.knows_items
         )
         monkeypatch.setitem(sys.modules, "srfix.serde.spark._pyspark.sessions", cast("ModuleType", asked))
 
