@@ -284,6 +284,23 @@ def test_a_branch_that_avro_does_not_resolve_makes_a_bad_row(
 
 
 @pytest.mark.parametrize("case", ENGINES, ids=str)
+def test_a_record_in_a_record_that_became_another_makes_bad_rows(
+    spark: SparkSession, registry: FixtureRegistry, case: EngineCase
+) -> None:
+    writer, reader = (
+        record(n="int", v=record("A", x="int")),
+        record(n="int", v=record_of("B", field("y", "int", default=4))),
+    )
+    first = registry.seed("users-value", json.dumps(writer))
+    registry.seed("users-value", json.dumps(reader))
+    with RegistryClient(registry.url) as client:
+        plan = plan_read(client, "users", NEWEST)
+    df = frame(spark, [frame_id(first, body(writer, {"n": 1, "v": {"x": 2}}))])
+    (row,) = df.transform(case.read(plan, on_error="quarantine")).collect()
+    assert (row["value"], row["_srfix_reason"]) == (None, "TYPE_MISMATCH")
+
+
+@pytest.mark.parametrize("case", ENGINES, ids=str)
 def test_a_union_in_both_schemas_is_resolved_as_javas_avro_does(
     spark: SparkSession, registry: FixtureRegistry, case: EngineCase
 ) -> None:

@@ -53,6 +53,7 @@ FAR = record("far.A", x="long")
 OLD = record_of("New", field("x", "long"), field("z", "int", default=7), aliases=["ns.A"])
 LIKE = record_of("Like", field("x", "long"), field("z", "int", default=7))
 UNLIKE = record_of("Unlike", field("x", "long"), field("needed", "int"))
+FOREIGN = record_of("Foreign", field("z", "int", default=7))
 
 READER_UNIONS = {
     "own_kind": ("long", 5, LONG_OR_TEXT, {"long": 5, "string": None}),
@@ -145,6 +146,9 @@ REFUSED = {
     "a_nullable_record_that_a_union_lacks": (["null", B], {"x": 1, "y": "z"}, ["null", UNLIKE, "int"]),
     "a_record_that_null_stands_beside": (["null", B], {"x": 1, "y": "z"}, ["null", UNLIKE]),
     "a_record_that_became_another_nullable_one": (B, {"x": 1, "y": "z"}, ["null", UNLIKE]),
+    "a_record_that_became_another": (B, {"x": 1, "y": "z"}, FOREIGN),
+    "a_nullable_record_that_became_another": (["null", B], {"x": 1, "y": "z"}, FOREIGN),
+    "one_of_the_items_that_became_another": (array(B), [{"x": 1, "y": "z"}], array(FOREIGN)),
     "an_enum_that_a_union_lacks": (["int", enum("P", name="Other")], ("Other", "P"), ["int", enum("P")]),
     "a_union_under_a_record": (["null", "int", "string"], 5, ["null", A]),
     "a_union_under_another_record": (["null", "int", B], ("B", {"x": 1, "y": "z"}), UNLIKE),

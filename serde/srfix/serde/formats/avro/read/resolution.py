@@ -23,8 +23,9 @@ A union of several types is a STRUCT. If only one of the two schemas has such a 
 - Several types under one type: a union whose values are read as the reader's type (`AvroNode.read_as`).
 
 If Avro does not resolve a branch of such a union, or a record under a reader's union (null and one type count here),
-no column reads it, and a row with such a value is bad. If both schemas have null, null is read beside types that Avro
-does not resolve (`AvroNode.reads_null`). A type that only the column does not fit makes null bad, too, as without a reader.
+or a record in a record without any field of the reader's, no column reads it, and a row with such a value is bad. If
+both schemas have null, null is read beside types that Avro does not resolve (`AvroNode.reads_null`). A type that only
+the column does not fit makes null bad, too, as without a reader.
 """
 
 from __future__ import annotations
@@ -78,13 +79,15 @@ def resolved_root(
         and not have_in_common(columns, map(union_field_name, _values(reader_root)))
     )
     try:
-        return _Resolution().node(root, reader_root, is_member=is_row_of_one)
+        return _Resolution(reader_root).node(root, reader_root, is_member=is_row_of_one)
     except RecursionError:
         raise SchemaError("The types of writer and reader nest too deep to be resolved.") from None
 
 
 class _Resolution:
-    def __init__(self) -> None:
+    def __init__(self, root: AvroNode) -> None:
+        self._root = root
+        """The reader's."""
         self._done: dict[tuple[AvroNode, AvroNode, bool], AvroNode] = {}
         self._likes: dict[tuple[AvroNode, AvroNode], bool] = {}
 
@@ -110,7 +113,8 @@ class _Resolution:
         if promoted is not None and (is_member or (writer.kind, promoted.kind) not in _WIDER):
             made.read_as = promoted
         # If only null stands beside the reader's type, Connect may read another type as it, but no other record.
-        if branch is None and (_has_several(reader) or (writer.kind == "record" and reader.kind == "union")):
+        is_other_record = writer.kind == "record" and (reader.kind == "union" or self._is_foreign(writer, reader))
+        if branch is None and (_has_several(reader) or is_other_record):
             made.read_as = None if writer.kind == "null" else _NULL
         if counterpart is None:
             return self._done[key]
@@ -190,6 +194,11 @@ class _Resolution:
                 for part in reader.fields
             )
         return self._likes[writer, reader]
+
+    def _is_foreign(self, writer: AvroNode, reader: AvroNode) -> bool:
+        """Whether a record in a record would be a STRUCT of nulls or defaults. (At the root, the row has NOTHING_FED.)"""
+        names, other_names = ([part.name for part in node.fields] for node in (writer, reader))
+        return reader.kind == "record" and reader is not self._root and not have_in_common(names, other_names)
 
     def _resolves(self, writer: AvroNode, reader: AvroNode) -> bool:
         """Whether Avro reads some value of the writer's type as the reader's."""
