@@ -577,6 +577,19 @@ class TestPlans:
         with pytest.raises(EngineRefusedError, match="its branches are not all read in the same way"):
             jvm_read(plan)
 
+    @pytest.mark.parametrize(
+        ("written", "items"),
+        [("int", ["null", "double"]), (["long", "string"], ["null", "double"]), ("float", "double")],
+    )
+    def test_the_jvm_engine_makes_no_float_of_an_int_in_an_array_of_doubles(
+        self, registry: FixtureRegistry, client: RegistryClient, written: Any, items: Any
+    ) -> None:
+        """As Avro 1.12.0 does, unless null is allowed, too."""
+        registry.seed("users-value", json.dumps(record(v=array(written))))
+        plan = plan_read(client, "users", reader_schema=json.dumps(record(v=array("double"))))
+        (shape,) = jvm_read(plan).shapes
+        assert json.dumps({"type": "array", "items": items}, separators=(",", ":")) in shape.reader_schema
+
     @pytest.mark.parametrize("columns", [None, "`bytes` BYTES, `int` INT"])
     def test_the_jvm_engine_refuses_bare_bytes_also_as_a_type_of_the_readers_union(
         self, registry: FixtureRegistry, client: RegistryClient, columns: str | None

@@ -33,6 +33,9 @@ from tests.spark.first_session import options_of_shared_classes
 RELEASE: Final = ".".join(pyspark.__version__.split(".")[:2])
 """PySpark's release line, as in `srfix.serde.spark.releases.RELEASES`."""
 
+HAS_ADMISSION_CONTROL: Final = RELEASE not in ("3.5", "4.0", "4.1")
+"""Whether a Python source may be read in parts, by `maxOffsetsPerTrigger`."""
+
 RAISED: Final = (PySparkException, Py4JJavaError)
 """What a job fails with: the latter on Spark 3.5, where `raise_error` raises a bare RuntimeException."""
 

@@ -12,6 +12,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -30,7 +31,7 @@ from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.state.reading.store import open_stores
 from srfix.recovery.stores.parts import PartsOnSpark, SecondAnswers
 from srfix.recovery.stores.rows import RowFilter, ScanWork
-from srfix.serde.errors import BadRowError, ClusterError, Reason
+from srfix.serde.errors import BadRowError, ClusterError, EngineRefusedError, Reason
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.resolve.policies import ById
 from srfix.serde.schemas.models import Schema
@@ -161,13 +162,19 @@ def quarantine(client: Client) -> None:
             "SELECT * FROM VALUES (1L, TIMESTAMP'2024-01-02'), (2L, TIMESTAMP'2024-01-02 00:00:00.000001') AS t(id, seen)"
         )
         rows.write.parquet(f"{name}/in")
-        writer = write_stream(
+        write = partial(
+            write_stream,
             client.spark.readStream.schema(rows.schema).parquet(f"{name}/in"),
             plan,
             bootstrap_servers=client.bootstrap_servers,
             on_error="quarantine",
             quarantine=lambda bad, batch_id: bad.write.mode("append").parquet(f"{name}/bad"),
         )
+        if lacks_arrow():
+            with pytest.raises(EngineRefusedError, match=r"The arrow engine needs Spark 4\.1 or newer"):
+                write()
+            return
+        writer = write()
         query = writer.option("checkpointLocation", f"{name}/checkpoint").trigger(availableNow=True).start()
         with clear_errors():
             assert query.awaitTermination(120)

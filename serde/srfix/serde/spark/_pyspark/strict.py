@@ -18,7 +18,7 @@ from srfix.serde.casing import are_distinct
 from srfix.serde.column_sources.from_spark import spark_schema
 from srfix.serde.columns.types import Array, Columns, ColumnType, Map, ScalarType, Struct
 from srfix.serde.connect.coercions import DAYS, MICROSECONDS
-from srfix.serde.spark.releases import arrow_or
+from srfix.serde.spark.releases import arrow_or, lacks_arrow
 
 
 def struct_type(schema: str) -> StructType:
@@ -52,8 +52,8 @@ def is_pythons(columns: Columns, row: Column) -> Column | None:
     # (`jvm.Payload`).
     others = (_of(field.type, part) for field, part in values.items() if field.type is not ScalarType.STRING)
     joined = F.concat_ws(",", *strings)
-    # Before 4.0, a check uses its value twice, so a lambda's variable holds it.
-    are_utf8 = _is_utf8(joined) if hasattr(F, "is_valid_utf8") else F.forall(F.array(joined), _is_utf8)
+    # Before 4.1, the code of it makes the method too large; a lambda and what it gets are interpreted.
+    are_utf8 = _is_utf8(joined) if lacks_arrow() is None else F.forall(F.array(joined), _is_utf8)
     return _all((are_utf8, *others))
 
 

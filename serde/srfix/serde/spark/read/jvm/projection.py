@@ -217,6 +217,9 @@ class _Schemas:
                 return self.record(value.how, level=level)
             case Items(items):
                 part = self._column(items, level=level + 1)
+                if part.reader == "double" and part.writer not in ("float", "double"):
+                    # Java's Avro 1.12.0 (Spark 4.0) would make a float of an int or a long, and a double of the float.
+                    part = replace(part, reader=["null", "double"])
                 return _many("array", "items", part, None if part.fix is None else OfItems(items=part.fix))
             case Entries():
                 return self._map(node, value.how, level=level)
