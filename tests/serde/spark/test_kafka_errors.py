@@ -36,14 +36,14 @@ class TestKafkaErrorOf:
         ],
     )  # fmt: skip
     def test_it_says_what_where_and_what_next(self, said: str, kind: type[SrfixError], words: str) -> None:
-        error = kafka_error_of(KAFKAS + said, topic="users", servers="b:9092")
+        error = kafka_error_of(KAFKAS + said, of_topic="the topic 'users'", servers="b:9092")
         assert type(error) is kind
         assert error.message.startswith(words)
         assert "org.apache" not in error.message
 
     def test_who_writes_is_told_what_to_write_with(self) -> None:
         said = "errors.TopicAuthorizationException: Not authorized to access topics: [users]"
-        error = kafka_error_of(KAFKAS + said, topic="users", servers="b:9092", writes=True)
+        error = kafka_error_of(KAFKAS + said, of_topic="the topic 'users'", servers="b:9092", writes=True)
         assert isinstance(error, AccessDeniedError)
         assert error.acl == "Describe and Write on the topic 'users'"
         assert error.message.startswith("Spark is not allowed to write the topic 'users'")

@@ -97,14 +97,11 @@ _SAID: Final[tuple[tuple[str, type[errors.ClusterError | errors.UsageError], str
 def kafka_error_of(
     text: str,
     *,
-    topic: str | None = None,
-    of_topic: str | None = None,
+    of_topic: str = "the topic",
     servers: str | None = None,
     writes: bool = False,
 ) -> errors.SrfixError | None:
-    """None if the text is not about Kafka. `of_topic` are words that replace the topic (one of several topics)."""
-    if of_topic is None:
-        of_topic = "the topic" if topic is None else f"the topic {foreign(topic)!r}"
+    """None if the text is not about Kafka. `of_topic` names the topic in a sentence."""
     where = "the Kafka cluster" if servers is None else f"the Kafka cluster at {foreign(servers)}"
     if (match := _DENIED.search(text)) is not None:
         verb = "write" if writes else "read"

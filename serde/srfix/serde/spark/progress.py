@@ -51,21 +51,18 @@ def counts_of(metrics: object) -> ReadCounts:
             f"These metrics do not come from a srfix reader: {', '.join(sorted(values)) or 'there are none'}. Pass "
             "Spark's metrics with the name that you gave to from_registry as observe=."
         )
-    by_reason = {reason: _number(values.get(reason.value)) for reason in Reason if reason.is_error}
+    rows, tombstones, bad = (cast("int", values[name]) for name in ("rows", "tombstones", "bad"))
+    by_reason = {reason: values.get(reason.value) for reason in Reason if reason.is_error}
     ids = values.get("unknown_ids") or []
     if isinstance(ids, str):  # before Spark 4.1 (`_pyspark.frames`)
         ids = [int(part) for part in ids.split(",") if part]
     return ReadCounts(
-        rows=_number(values["rows"]),
-        tombstones=_number(values["tombstones"]),
-        bad=_number(values["bad"]),
-        by_reason={reason: count for reason, count in by_reason.items() if count},
+        rows=rows,
+        tombstones=tombstones,
+        bad=bad,
+        by_reason={reason: count for reason, count in by_reason.items() if isinstance(count, int) and count},
         unknown_ids=tuple(sorted(cast("list[int]", ids))),
     )
-
-
-def _number(value: object) -> int:
-    return value if isinstance(value, int) else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

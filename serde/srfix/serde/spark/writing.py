@@ -18,13 +18,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from srfix.serde.arguments import word
 from srfix.serde.errors import EngineRefusedError, JarMissingError, SparkError, UsageError, WorkerPackageError
-from srfix.serde.printable import message
+from srfix.serde.printable import foreign, message
 from srfix.serde.spark.errors import kafka_error_of
 from srfix.serde.spark.interface import LOG, Engine, reason_columns
 from srfix.serde.spark.read.topics import Options, sink_options
@@ -178,7 +177,10 @@ def _save(frame: DataFrame, topic: str, spark_options: dict[str, str]) -> None:
         frame.write.format("kafka").options(**spark_options).save()
     except Exception as error:
         ours = missing_jar(str(error), frame.sparkSession.version) or kafka_error_of(
-            str(error), topic=topic, servers=spark_options["kafka.bootstrap.servers"], writes=True
+            str(error),
+            of_topic=f"the topic {foreign(topic)!r}",
+            servers=spark_options["kafka.bootstrap.servers"],
+            writes=True,
         )
         if ours is None:
             raise
@@ -285,12 +287,8 @@ def _keep(quarantine: Quarantine, bad: DataFrame, batch_id: int) -> None:
         ) from error
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Half:
-    plan: WritePlan
-    from_: str | Sequence[str] | None
-    written: Callable[..., Callable[[DataFrame], DataFrame]]
-    """`to_registry` for the plan, with the caller's options."""
+_Half: TypeAlias = "tuple[WritePlan, str | Sequence[str] | None, Callable[..., Callable[[DataFrame], DataFrame]]]"
+"""A plan, the columns that make its row, and `to_registry` for the plan, with the caller's options."""
 
 
 def _halves(
@@ -303,15 +301,15 @@ def _halves(
     workers_have_srfix: bool | None,
 ) -> list[_Half]:
     to_column = partial(to_registry, engine=engine, workers_have_srfix=workers_have_srfix)
-    halves = [_Half(plan=plan, from_=from_, written=partial(to_column, plan, null_rows=null_rows))]
-    return halves if key is None else [*halves, _Half(plan=key, from_=key_from, written=partial(to_column, key))]
+    half: _Half = plan, from_, partial(to_column, plan, null_rows=null_rows)
+    return [half] if key is None else [half, (key, key_from, partial(to_column, key))]
 
 
 def _encoded(df: DataFrame, halves: list[_Half]) -> DataFrame:
     frame = df
-    for half in halves:
+    for _, from_, written in halves:
         # The frame's own columns: of these, the value's payload replaces only `value`.
-        frame = frame.transform(half.written(from_=half.from_))
+        frame = frame.transform(written(from_=from_))
     return frame.select(*(name for name in ("key", "value", "partition", "headers") if name in frame.columns))
 
 
@@ -321,16 +319,16 @@ def _written_apart(
     """The frame with payloads and reasons, and what splits it: good rows for Kafka's sink, bad rows as they were."""
     from srfix.serde.spark._pyspark.write import taken_apart
 
-    names = {half.plan.role.value: f"_srfix_written_{half.plan.role.value}" for half in halves}
+    names = {plan.role.value: f"_srfix_written_{plan.role.value}" for plan, _, _ in halves}
     frame = df
-    for half in halves:
+    for plan, from_, written in halves:
         # The row is taken from the original frame, and its payload is added beside it, so that the row is still there
         # to look at.
-        role = half.plan.role.value
-        row = frame_row(half.plan, df.schema, half.from_, role)
-        from_ = [field.name for field in row.fields] if row.struct is None else row.struct
-        frame = frame.transform(half.written(from_=from_, into=names[role], on_error="quarantine"))
-    reasons = [reason_columns(half.plan.role) for half in halves]
+        role = plan.role.value
+        row = frame_row(plan, df.schema, from_, role)
+        columns = [field.name for field in row.fields] if row.struct is None else row.struct
+        frame = frame.transform(written(from_=columns, into=names[role], on_error="quarantine"))
+    reasons = [reason_columns(plan.role) for plan, _, _ in halves]
     return frame, lambda rows: taken_apart(rows, df.columns, names, reasons)
 
 

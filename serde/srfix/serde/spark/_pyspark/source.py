@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from pyspark.cloudpickle import register_pickle_by_value
+from pyspark.sql import datasource
 from pyspark.sql.datasource import (
     DataSourceArrowWriter,
     DataSourceReader,
@@ -44,12 +45,8 @@ except ImportError:
 else:
     HAS_ADMISSION_CONTROL = True
 
-try:  # PySpark 4.1 and newer
-    from pyspark.sql.datasource import DataSourceStreamArrowWriter
-except ImportError:
-    HAS_STREAM_WRITER = False
-else:
-    HAS_STREAM_WRITER = True
+HAS_STREAM_WRITER: Final = hasattr(datasource, "DataSourceStreamArrowWriter")
+"""In PySpark 4.1 and newer."""
 
 register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
@@ -160,7 +157,9 @@ def batch_writer(options: Mapping[str, str], schema: StructType, *, overwrite: b
     return BatchWriter(_shipped(options, schema, overwrite=overwrite))
 
 
-def stream_writer(options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> DataSourceStreamArrowWriter:
+def stream_writer(
+    options: Mapping[str, str], schema: StructType, *, overwrite: bool
+) -> datasource.DataSourceStreamArrowWriter:
     if not HAS_STREAM_WRITER:
         lacking = str(lacks_source_stream_writer())
         raise EngineRefusedError(
@@ -194,5 +193,5 @@ class BatchWriter(TaskWriter, DataSourceArrowWriter):
 
 if HAS_STREAM_WRITER:
 
-    class StreamWriter(TaskWriter, DataSourceStreamArrowWriter):
+    class StreamWriter(TaskWriter, datasource.DataSourceStreamArrowWriter):
         """Its rows are those of micro-batches."""

@@ -259,9 +259,8 @@ class ReadDecisions(Decisions[ReadSpec]):
     policy: Resolver | None
     """The policy to ask for an id that the plan does not have; None for a format without schemas."""
     subjects: tuple[Subject, ...] = ()
-    """The subjects whose versions were listed."""
+    """The subjects whose versions, live and soft-deleted, were listed."""
     listed: tuple[ListedVersion, ...] = ()
-    """Their versions, live and soft-deleted."""
     schemas: tuple[PlannedSchema, ...] = ()
     """The writer schemas, by ascending id."""
     refusals: tuple[PlannedRefusal, ...] = ()

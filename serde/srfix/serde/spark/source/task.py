@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from srfix.serde.arrow.types import arrow_schema, pyarrow, pyarrow_compute
@@ -162,12 +161,12 @@ class CapturedTopic:
 
 def captured_topic(path: str, names: Collection[str]) -> CapturedTopic:
     """A path on this machine and on the workers, or the URI of a file system that pyarrow knows (s3, gs, hdfs)."""
-    dataset = _dataset()
+    pa, dataset = pyarrow(), import_module("pyarrow.dataset")
     place = path if "://" in path else str(Path(path.removeprefix("file:")).absolute())
     try:
         # Spark's own files (_SUCCESS, .crc) are skipped.
         files = dataset.dataset(place, format="parquet", partitioning="hive")
-    except (OSError, ValueError, pyarrow().ArrowException) as error:
+    except (OSError, ValueError, pa.ArrowException) as error:
         raise UsageError(
             f"The captured topic at {path!r} cannot be read: {error}. Give a Parquet file or a folder of them, with the "
             "columns of Spark's Kafka source."
@@ -185,7 +184,7 @@ def captured_topic(path: str, names: Collection[str]) -> CapturedTopic:
 
 
 def read_part(part: bytes, names: Sequence[str], at_a_time: int, topic: str | None) -> Iterator[pa.RecordBatch]:
-    pa, dataset = pyarrow(), _dataset()
+    pa, dataset = pyarrow(), import_module("pyarrow.dataset")
     fragment = pickle.loads(part)  # noqa: S301 - the driver's, by the same way as the code that is running
     schema = fragment.physical_schema
     for name, value in dataset.get_partition_keys(fragment.partition_expression).items():
@@ -213,8 +212,3 @@ def _cast(array: pa.Array, name: str) -> pa.Array:
             f"The captured topic's column {name!r} is {array.type}; it must be {type_}: {error}. Write it as Spark's Kafka "
             "source gives it."
         ) from error
-
-
-def _dataset() -> ModuleType:
-    pyarrow()
-    return import_module("pyarrow.dataset")

@@ -30,7 +30,6 @@ class WriteDecisions(Decisions[WriteSpec]):
     """How rows are written: everything of a `WritePlan` except the methods that explain it."""
 
     format: Format
-    """The format of bodies."""
     framing: Framing = Framing.PREFIX_ID
     """The place of the schema's id or GUID."""
     settled: SettledSchema | None = None
@@ -89,7 +88,6 @@ class WriteDecisions(Decisions[WriteSpec]):
         return SCHEMALESS[self.format].of_spec(self.spec)
 
     def context(self) -> SerdeContext:
-        """The context for the serializer's calls."""
         return SerdeContext(self.topic, self.role, [] if self.framing is Framing.HEADER_GUID else None)
 
 
