@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,6 +20,9 @@ from parts.guarded_broker.access import Tls
 from parts.guarded_broker.broker import GuardedBroker
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.errors import ClusterError
+from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.spark.source.log import TopicLog
 from tests.cli.kept_demo import srfix
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, R
 from tests.recovery.world import value
@@ -91,3 +95,15 @@ def test_the_incident_is_found_through_it_and_not_without_what_it_asks_for(
             assert refused.stdout == ""
             assert PASSWORD not in refused.stderr
             assert "wrong-horse" not in refused.stderr
+
+
+def test_a_source_of_spark_does_not_wait_for_a_refused_log_in() -> None:
+    """librdkafka would try again for 30 seconds."""
+    with GuardedBroker(topics={"users": 1}, users={"operator": PASSWORD}) as broker:
+        config = dict(broker.user_config("operator")) | {"sasl.password": "wrong-horse"}
+        began = time.monotonic()
+        with pytest.raises(
+            ClusterError, match=r"^Authentication failed at .*; the request was not sent\. Check security"
+        ):
+            TopicLog(config, "users", Isolation.READ_COMMITTED).partitions()
+        assert time.monotonic() - began < 15

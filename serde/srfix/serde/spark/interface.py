@@ -176,5 +176,5 @@ def short_text(head: str, entries: Iterable[tuple[str, str]]) -> str:
 
 def first_ones(words: Iterable[str], most: int) -> str:
     all_words = list(words)
-    more = f" and {len(all_words) - most} more" if len(all_words) > most else ""
+    more = f" and {len(all_words) - most:,} more" if len(all_words) > most else ""
     return f"{', '.join(all_words[:most])}{more}"

@@ -133,8 +133,7 @@ def _started(app_name: str, master: str | None, config: dict[str, str]) -> Spark
     if _master(master, config).startswith("local"):
         # Spark's own default is the `python3` in the PATH, which may not have srfix.
         os.environ.setdefault(_WORKERS_PYTHON, sys.executable)
-    for name, value in (config if remote else with_avro_limits(config)).items():
-        builder = builder.config(name, value)
+    builder = builder.config(map={**(config if remote else with_avro_limits(config))})
     if remote:
         assert master is not None
         _require_server(master)

@@ -29,7 +29,7 @@ from srfix.serde.projection.tree import ByKeys, Entries, Fields, Items, Projecte
 from srfix.serde.resolve.policies import PlannablePolicy
 from srfix.serde.resolve.resolved import ResolvedSchema, SecondAnswered
 from srfix.serde.serdes.plans import decode_plan
-from srfix.serde.spark.interface import Feed, PlannedRefusal, PlannedSchema
+from srfix.serde.spark.interface import Feed, PlannedRefusal, PlannedSchema, first_ones
 from srfix.serde.spark.read.decisions import PlanLookups, ReadDecisions, listed, side_by_side
 from srfix.serde.specs import ReadSpec
 from srfix.serde.wire import SchemaId
@@ -245,12 +245,10 @@ def check_fed(plan: ReadDecisions) -> None:
     missing = _missing(schemas) if schemas else []
     if not missing:
         return
-    shown = ", ".join(missing[:_SHOWN_COLUMNS])
-    more = f" and {len(missing) - _SHOWN_COLUMNS:,} more" if len(missing) > _SHOWN_COLUMNS else ""
-    one = len(missing) == 1
+    one, named = len(missing) == 1, first_ones(missing, _SHOWN_COLUMNS)
     raise ColumnError(
         f"No version of the {plan.role.value}s of topic {plan.topic!r} feeds "
-        f"{'the column' if one else 'the columns'} {shown}{more}: {'it' if one else 'they'} would be null in every "
+        f"{'the column' if one else 'the columns'} {named}: {'it' if one else 'they'} would be null in every "
         f"row.{_near(missing, schemas)} srfix looked under "
         f"{', '.join(map(repr, plan.subjects)) or 'no subject, only for ids'}. Use the writers' field names, give "
         "subjects= whose versions have these fields, or set missing_columns='null'."

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
 
 from srfix.serde.arrow.types import arrow_type, pyarrow
 from srfix.serde.errors import ClusterError, DataLossError, UsageError
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from confluent_kafka import Consumer, Message
     from confluent_kafka.admin import AdminClient
+
+_Answer = TypeVar("_Answer")
 
 _KAFKAS_OWN: Final = frozenset({"__consumer_offsets", "__transaction_state"})
 """The topics that `exclude.internal.topics` excludes from a consumer's pattern."""
@@ -83,7 +86,7 @@ class TopicLog:
             future = self._open().describe_topics(topics, request_timeout=_TIMEOUT_S)[self._topic]
             with self._failures(f"describing the topic {self._topic!r}"):
                 try:
-                    described = future.result(timeout=_TIMEOUT_S + 1)
+                    described = self._answer(future)
                 except KafkaException as error:
                     code = error.args[0].code() if error.args and hasattr(error.args[0], "code") else None
                     if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
@@ -114,7 +117,7 @@ class TopicLog:
             request_timeout=_TIMEOUT_S,
         )
         with self._failures(f"asking for the offsets of the topic {self._topic!r}"):
-            answers = {place.partition: future.result(timeout=_TIMEOUT_S + 1) for place, future in futures.items()}
+            answers = {place.partition: self._answer(future) for place, future in futures.items()}
         return {partition: int(answer.offset) for partition, answer in sorted(answers.items())}
 
     def _open(self) -> AdminClient:
@@ -122,6 +125,17 @@ class TopicLog:
             self._admin = _admin_of(self._client)
         self._admin.poll(0)  # librdkafka calls its error callback here
         return self._admin
+
+    def _answer(self, future: Future[_Answer]) -> _Answer:
+        """A refused log-in ends the wait. librdkafka tries again until the request's own time is over."""
+        deadline = time.monotonic() + _TIMEOUT_S + 1
+        while True:
+            try:
+                return future.result(timeout=_POLL_S)
+            except FutureTimeoutError:
+                self._open()
+                if self._client.authentication_failed or time.monotonic() > deadline:
+                    raise
 
     @contextmanager
     def _failures(self, doing: str) -> Iterator[None]:
@@ -133,7 +147,9 @@ class TopicLog:
             self._open()
             raise self._client.failed(doing, error, acl=f"Describe on topic {self._topic!r}") from None
         except FutureTimeoutError:
-            raise self._client.failed(doing, f"no answer within {_TIMEOUT_S:g} s") from None
+            is_sent = not self._client.authentication_failed
+            why = f"no answer within {_TIMEOUT_S:g} s" if is_sent else "the request was not sent"
+            raise self._client.failed(doing, why) from None
 
 
 def _admin_of(client: ReadOnlyClient) -> AdminClient:

@@ -11,16 +11,15 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Final, Literal, TypeAlias, TypeVar
+from typing import Final, TypeVar
 
 from srfix.serde.errors import DataLossError, UsageError
 
 _Place = TypeVar("_Place", int, tuple[str, int])
 """A partition, or the partitions of a topic."""
-End: TypeAlias = Literal["earliest", "latest"]
-_WORDS: Final[Mapping[int, End]] = {-2: "earliest", -1: "latest"}
-"""The numbers for earliest and latest, as in Spark's Kafka source (`KafkaOffsetRangeLimit`)."""
-ENDS: Final[Mapping[str, End]] = {end: end for end in _WORDS.values()}
+_EARLIEST: Final = -2
+ENDS: Final = {"earliest": _EARLIEST, "latest": -1}
+"""With their numbers, as in Spark's Kafka source (`KafkaOffsetRangeLimit`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +32,8 @@ class Log:
     ends: Mapping[int, int]
     """Partition → the offset after the last record; the last stable offset if open transactions are not read."""
 
-    def at(self, end: End) -> Mapping[int, int]:
-        return self.starts if end == "earliest" else self.ends
+    def at(self, end: int) -> Mapping[int, int]:
+        return self.starts if end == _EARLIEST else self.ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -112,8 +111,7 @@ def stated_offsets(option: str, text: str, log: Log) -> Mapping[int, int]:
         )
     offsets = {}
     for partition, offset in stated.items():
-        word = _WORDS.get(offset)
-        offsets[partition] = offset if word is None else log.at(word)[partition]
+        offsets[partition] = offset if offset >= 0 else log.at(offset)[partition]
         if offsets[partition] > log.ends[partition]:
             raise UsageError(
                 f"The option {option} gives {offset} for partition {partition} of the topic {log.topic!r}, whose log "
@@ -126,7 +124,7 @@ def _parsed(option: str, text: str, topic: str) -> dict[int, int]:
     document = json_or_none(text)
     offsets = document.get(topic) if isinstance(document, dict) and len(document) == 1 else None
     if not isinstance(offsets, dict) or not all(
-        partition.isascii() and partition.isdigit() and type(offset) is int and offset >= min(_WORDS)
+        partition.isascii() and partition.isdigit() and type(offset) is int and offset >= _EARLIEST
         for partition, offset in offsets.items()
     ):
         example = json.dumps({topic: {"0": 23, "1": -2}})

@@ -51,6 +51,8 @@ def _entries(
         yield "times", "given as the integers to write"
     elif plan.cut_times:
         yield "times", "cut if they are finer than the schema's unit"
+    elif plan.schema is not None and '"timestamp-millis"' in plan.schema.text:
+        yield "times", "in whole milliseconds: a row with a finer time cannot be written (cut_times=True cuts it)"
     if frame is None:
         yield "engines", "decided with the frame: explain(df.schema)"
         return
