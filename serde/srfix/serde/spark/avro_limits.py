@@ -5,23 +5,18 @@ five bytes after the framing can claim 2³⁰ of them. A JVM without enough memo
 driver), and no mode of `from_avro` helps. This happens only for fields that a column wants; other fields are skipped
 and take no memory. So a schema whose wanted part has no lengths needs no limit. All others need the system properties
 in `LIMITS`, which Avro reads once: `start_session` sets them for its sessions, and `unbounded` checks a session that
-others started.
-
-| session | how it is checked |
-|---|---|
-| classic, a cluster or local | the JVMs that run tasks, by a job of a few tasks (local: the driver is the one) |
-| Connect | the same, on the server |
-| a session that forbids `java_method` | it cannot be checked, so it counts as unlimited |
+others started. It asks the JVMs that run tasks, by a job of a few tasks, also on Connect. A session that forbids
+`java_method` counts as unlimited.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from srfix.serde import bounds
-from srfix.serde.spark.read.jvm.read import ROW
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,11 +67,8 @@ def with_avro_limits(config: Mapping[str, str]) -> dict[str, str]:
 
 def limits_needed(read: JvmRead) -> tuple[str, ...]:
     """The properties without which a few bytes of a topic can crash the reading JVM."""
-    needed: set[str] = set()
-    for shape in read.shapes:
-        root = json.loads(shape.reader_schema)
-        for type_ in _types(next(field["type"] for field in root["fields"] if field["name"] == ROW)):
-            needed.update(_NEEDED.get(type_, ()))
+    types = chain.from_iterable(_types(json.loads(shape.reader_schema)) for shape in read.shapes)
+    needed = set(chain.from_iterable(_NEEDED.get(type_, ()) for type_ in types))
     return tuple(name for name in LIMITS if name in needed)
 
 
@@ -106,42 +98,13 @@ def unbounded(spark: SparkSession, needed: Iterable[str]) -> str | None:
     )
 
 
-def skips_items(read: JvmRead) -> bool:
-    return any(
-        _items(json.loads(shape.writer_schema), {}) > _items(json.loads(shape.reader_schema), {})
-        for shape in read.shapes
-    )
-
-
 def unending(spark: SparkSession, read: JvmRead) -> str | None:
     """Why a record may keep the jvm engine busy for ever in a session."""
-    if not skips_items(read):
+    if not any(shape.skips_items for shape in read.shapes):
         return None
     from srfix.serde.spark._pyspark.sessions import has_class
 
     return None if has_class(spark, *ENDS_SKIPPING) else _UNENDING
-
-
-def _items(schema: object, named: dict[str, object]) -> int:
-    """Named types count at each use."""
-    match schema:
-        case str():
-            # Without the type itself, so that a recursive type is counted once.
-            other_types = {name: type_ for name, type_ in named.items() if name != schema}
-            return _items(named[schema], other_types) if schema in named else 0
-        case list():
-            return sum(_items(branch, named) for branch in schema)
-        case {"type": "array", "items": of} | {"type": "map", "values": of}:
-            return 1 + _items(of, named)
-        case {"type": "record", "name": str(name), "fields": list(fields)}:
-            named[name] = {"type": "record", "fields": fields}
-            return sum(_items(field["type"], named) for field in fields)
-        case {"type": "record", "fields": list(fields)}:
-            return sum(_items(field["type"], dict(named)) for field in fields)
-        case {"type": list() | dict() as type_}:
-            return _items(type_, named)
-        case _:
-            return 0
 
 
 def _types(schema: object) -> Iterable[str]:

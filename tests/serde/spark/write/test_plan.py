@@ -217,6 +217,13 @@ class TestExplain:
         assert '[{"name":"ID","type":["null","long"],"default":null}' in said
         assert said.endswith("  columns, matched by the case rule 'unique':\n    ID BIGINT\n    NAME STRING")
 
+    def test_it_says_before_the_job_that_a_finer_time_does_not_fit(self, client: RegistryClient) -> None:
+        words = (
+            "  times       in whole milliseconds: a row with a finer time cannot be written (cut_times=True cuts it)"
+        )
+        assert words in plan_write(client, "users", "SEEN TIMESTAMP").explain().splitlines()
+        assert "times" not in plan_write(client, "days", "BORN DATE").explain()
+
     def test_hundreds_of_columns_are_ten_lines_too(self, client: RegistryClient) -> None:
         columns = ", ".join(f"`c{number}` STRING" for number in range(300))
         plan = plan_write(client, "wide", columns, cut_times=True)

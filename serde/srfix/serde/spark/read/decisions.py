@@ -82,7 +82,7 @@ class PlanLookups:
             yield
 
     def schema_by_id(self, schema_id: int, *, subject: str | None = None) -> RegisteredSchema:
-        key = (_context(subject), schema_id)
+        key = (DEFAULT_CONTEXT if subject is None else split_context(subject)[0], schema_id)
         with self._alone(*key):
             if key not in self._by_id:
                 self._by_id[key] = self._registry.schema_by_id(schema_id, subject=subject)
@@ -97,7 +97,7 @@ class PlanLookups:
                 if _is_compact(answer.schema.text):
                     schema = RegisteredSchema(schema_id=answer.schema_id, schema=answer.schema)
                     # An unqualified subject may be answered from another context, whose ids are others.
-                    self._by_id.setdefault((_context(answer.subject), answer.schema_id), schema)
+                    self._by_id.setdefault((split_context(answer.subject)[0], answer.schema_id), schema)
             return answer
 
     def versions(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
@@ -146,10 +146,6 @@ def _is_compact(text: str) -> bool:
         return text == json.dumps(json.loads(text), separators=(",", ":"), ensure_ascii=False)
     except (ValueError, RecursionError):
         return False  # Protobuf
-
-
-def _context(subject: str | None) -> str:
-    return DEFAULT_CONTEXT if subject is None else split_context(subject)[0]
 
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")

@@ -47,6 +47,7 @@ class Schemas:
     writer: Json
     reader: Json
     fix: Fix | None = None
+    skips_items: bool = False
     is_exact: bool = False
     """True if Spark gives the column's type, including names but not nullability, so that no cast is needed."""
 
@@ -72,16 +73,17 @@ def schemas(projection: Projection[AvroType]) -> Schemas:
     # is srfix's.
     own = are_distinct(names) and all(_AVRO_NAME.fullmatch(one) and not _OUR_NAME.fullmatch(one) for one in names)
     if not projection.is_wrapped:
-        return made.bare(root, projection.columns[0].name, own=own)
+        return replace(made.bare(root, projection.columns[0].name, own=own), skips_items=made.skips_items)
     if root.writer.node.kind != "record":
         raise Unrepresentable(f"its root is a {describe(root.writer.node)}, not a record")
     assert isinstance(root.how, Fields)
-    return made.record(root.how, level=0, own=own)
+    return replace(made.record(root.how, level=0, own=own), skips_items=made.skips_items)
 
 
 class _Schemas:
     def __init__(self) -> None:
         self._names = 0
+        self.skips_items = False
 
     def bare(self, root: Projected[AvroType], column: str, *, own: bool) -> Schemas:
         part = self._column(root, level=0)
@@ -278,6 +280,7 @@ class _Schemas:
                 return {"type": "fixed", "name": self._name(), "size": node.size}
             case "array" | "map":
                 assert node.items is not None
+                self.skips_items = True
                 items = self._verbatim(node.items, level + 1)
                 return {"type": node.kind, "items" if node.kind == "array" else "values": items}
             case "union":

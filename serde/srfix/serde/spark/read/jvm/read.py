@@ -73,6 +73,8 @@ class JvmShape:
     writer_schema: str
     reader_schema: str
     fix: Fix | None
+    skips_items: bool
+    """True if Spark's Avro skips an array or a map of the writer."""
     is_exact: bool
     """Otherwise it reads the row only by position."""
 
@@ -162,6 +164,7 @@ def _made(plan: ReadDecisions) -> JvmRead | tuple[str, ...]:
                 writer_schema=_text(_FRAMING, (ROW, outcome.writer), *_BEHIND.items()),
                 reader_schema=_text((ROW, outcome.reader), *((name, last[-1:]) for name, last in _BEHIND.items())),
                 fix=outcome.fix,
+                skips_items=outcome.skips_items,
                 is_exact=outcome.is_exact,
             )
             shapes.setdefault(shape, []).append(schema.schema_id)
