@@ -590,6 +590,14 @@ class TestPlans:
         (shape,) = jvm_read(plan).shapes
         assert json.dumps({"type": "array", "items": items}, separators=(",", ":")) in shape.reader_schema
 
+    def test_a_default_does_not_hide_an_array_that_is_skipped(
+        self, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        registry.seed("users-value", json.dumps(record(a="int", b=array("int"))))
+        reader = record_of("R", field("a", "int"), field("c", array("int"), default=[]))
+        (shape,) = jvm_read(plan_read(client, "users", reader_schema=json.dumps(reader))).shapes
+        assert shape.skips_items
+
     @pytest.mark.parametrize("columns", [None, "`bytes` BYTES, `int` INT"])
     def test_the_jvm_engine_refuses_bare_bytes_also_as_a_type_of_the_readers_union(
         self, registry: FixtureRegistry, client: RegistryClient, columns: str | None
