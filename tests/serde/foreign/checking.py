@@ -34,7 +34,8 @@ _REFUSED: Final = {
     "unfed": r"no version|No version",
     "times": r"cannot be read from topic",
     "units": r"numbers with different units",
-    "shared": r"are fed by one field",
+    "shared": r"one field feeds the columns",
+    "unreadable": r"can be read into these columns",
     "nothing": r"gives no columns",
 }
 """What the plan says, by what the model says."""

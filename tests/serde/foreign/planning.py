@@ -6,6 +6,7 @@
 | times | a column of days or times which nothing but numbers of another time feed |
 | units | a column of numbers which are in one unit in one version, and in another in the next |
 | shared | columns with parts, of different types, that one field feeds under ksqldb-2020 |
+| unreadable | no version has a row (unless missing_columns="null", or strict) |
 | nothing | NEWEST, or a reader's, without a field that a column holds |
 """
 
@@ -81,9 +82,11 @@ def refusals(topic: ForeignTopic) -> frozenset[str]:
     if not columns:
         return frozenset({"nothing"})
     writers = [resolved(version, {}, topic.resolves_to)[0] for version in topic.versions]
+    is_checked = bool(writers) and not topic.takes_missing and not topic.is_strict
+    is_unreadable = is_checked and all(_gives_nothing(fields, columns, topic.rule) for fields in writers)
     # A version that is ambiguous gives no row, so it feeds nothing, and says nothing where it is alone.
     writers = [fields for fields in writers if _can_be_matched(fields, columns, topic.rule)]
-    found = set()
+    found = {"unreadable"} if is_unreadable else set()
     if writers and not topic.takes_missing and any(True for _ in _unfed(writers, columns, topic.rule)):
         found.add("unfed")
     if any(_shares(fields, columns) for fields in writers if topic.rule == "ksqldb-2020"):
@@ -116,6 +119,12 @@ def _can_be_matched(fields: tuple[Field, ...], columns: dict[str, ColumnAst], ru
     except Ambiguous:
         return False
     return True
+
+
+def _gives_nothing(fields: tuple[Field, ...], columns: dict[str, ColumnAst], rule: str) -> bool:
+    if _has_no_row(fields, columns, rule):
+        return True
+    return not rule.startswith("ksqldb") and not any(feeders(fields, columns, rule).values())
 
 
 def _has_no_row(fields: tuple[Field, ...], columns: dict[str, ColumnAst], rule: str) -> bool:

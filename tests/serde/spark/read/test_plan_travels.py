@@ -122,7 +122,7 @@ class TestDigest:
             make("users", COLUMNS, case_rule=CaseRule.EXACT, missing_columns="null"),
             make("users", COLUMNS, strict=True),
             make("users", "NAME STRING", wrap=True),
-            make("users", "NAME STRING", wrap=False),
+            make("users", "NAME STRING", wrap=False, missing_columns="null"),
             make("users", COLUMNS, ids=[99]),
             make("users", COLUMNS, policy=POLICIES["dual"](client)),
             make("users", COLUMNS, policy=POLICIES["dual, registering"](client)),

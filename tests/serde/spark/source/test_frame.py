@@ -61,6 +61,9 @@ class TestByOptions:
         raw = frame_of(options(format="raw", includeHeaders="true"))
         assert names(raw) == ["key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers"]
         assert raw.columns == ()
+        types = {field["name"]: field["type"] for field in json.loads(spark_json(raw))["fields"]}
+        assert (types["key"], types["partition"], types["offset"]) == ("binary", "integer", "long")
+        assert types["headers"]["elementType"]["fields"][1]["type"] == "binary"
 
 
 class TestByASchema:

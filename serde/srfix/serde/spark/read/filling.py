@@ -255,6 +255,20 @@ def check_fed(plan: ReadDecisions) -> None:
     )
 
 
+def check_readable(plan: ReadDecisions) -> None:
+    """Does nothing if no version is known, or an id was refused, which the policy may accept later; nor for `strict`,
+    because a later version may feed all columns."""
+    if not plan.schemas or plan.strict or plan.refusals or any(planned.problem is None for planned in plan.schemas):
+        return
+    first = plan.schemas[0]
+    assert first.problem is not None
+    raise ColumnError(
+        f"No version of the {plan.role.value}s of topic {plan.topic!r} can be read into these columns. Schema id "
+        f"{first.schema_id}: {first.problem.message} Declare other columns, or set missing_columns='null': then every row "
+        "of these versions is a bad row."
+    )
+
+
 def _missing(schemas: list[PlannedSchema]) -> list[str]:
     """Without those within other missing paths."""
     unfed = [{feed.column for feed in planned.feeds if not _is_fed(feed)} for planned in schemas]

@@ -35,7 +35,7 @@ from srfix.serde.serdes.plans import decode_plan, usable_reader
 from srfix.serde.spark.interface import MissingColumns, NewestSchema
 from srfix.serde.spark.read.decisions import PlanLookups, PlanRegistry, ReadDecisions
 from srfix.serde.spark.read.explain import explanation, summary
-from srfix.serde.spark.read.filling import check_fed, check_times, filled
+from srfix.serde.spark.read.filling import check_fed, check_readable, check_times, filled
 from srfix.serde.specs import NullableRepresentation, ReaderSchema, ReadSpec, given_representation
 from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, join_context, split_context
 from srfix.serde.subjects.strategies import TopicSubject
@@ -195,7 +195,8 @@ def plan_read(
     :param reader_version: the version of the reader's schema under the topic's own subject.
     :param reader_id: the id of the reader's schema in the registry.
     :param missing_columns: the handling of a column, or an inner field, that no version feeds: `error`, because a
-        misspelt column would be null in every row; or `null`.
+        misspelt column would be null in every row; or `null`. With `error`, a plan is also refused if no row of any
+        version could be read.
     :param strict: with True, a row is bad (COLUMN_NOT_FED) unless its writer feeds every column and every inner field.
         With False, an unfed column is null. If no column is fed, the row is bad (NOTHING_FED), also with False. One
         exception: under ksqlDB's case rules with False, the row then has only nulls, as in ksqlDB.
@@ -282,6 +283,7 @@ def plan_read(
     check_times(plan.schemas, topic)
     if missing_columns == "error":
         check_fed(plan)
+        check_readable(plan)
     return plan
 
 

@@ -105,7 +105,7 @@ def frame_of(options: SourceOptions, schema: Mapping[str, object] | None = None)
 
 
 def spark_json(frame: SourceFrame) -> str:
-    rows = _types(frame.columns)
+    rows = _types(frame.columns) if frame.columns else {}
     noted = json.dumps(dict(sorted(frame.newest.items())))
     fields = [
         {
