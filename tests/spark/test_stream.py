@@ -137,6 +137,12 @@ def test_schemas_that_are_born_while_a_stream_runs_are_read_without_a_restart(
     assert (said[-1].query, said[-1].lag_records) == (name, 0)
 
 
+def may_fail_once(error: Exception) -> bool:
+    """Spark's Kafka source of 4.1 may, when it restarts in a batch: its metrics look for what is not there yet."""
+    words = ("KafkaMicroBatchStream.metrics", '"scala.Option.get()" is null')
+    return RELEASE == "4.1" and any(each in str(error) for each in words)
+
+
 def test_a_stream_stops_at_a_newer_version_and_goes_on_from_its_checkpoint_under_it(
     spark: SparkSession, topic: Topic, tmp_path: Path
 ) -> None:
@@ -153,7 +159,12 @@ def test_a_stream_stops_at_a_newer_version_and_goes_on_from_its_checkpoint_under
     topic.send(EXTRA, 10)
     with pytest.raises(StreamingQueryException, match=r"The plan does not know the schema id \d+\."):
         restarted(before).awaitTermination(int(DEADLINE_S))
-    assert restarted(topic.newest()).awaitTermination(int(DEADLINE_S))
+    try:
+        assert restarted(topic.newest()).awaitTermination(int(DEADLINE_S))
+    except StreamingQueryException as error:
+        if not may_fail_once(error):
+            raise
+        assert restarted(topic.newest()).awaitTermination(int(DEADLINE_S))
 
     rows = spark.read.option("mergeSchema", "true").parquet(f"{tmp_path}/rows").orderBy("value.id").collect()
     assert [row["value"].asDict() for row in rows] == [
@@ -229,8 +240,7 @@ def test_a_stream_that_was_killed_and_then_stopped_loses_and_doubles_nothing(
         failed = query.exception()
     finally:
         query.stop()
-    # Spark's Kafka source of 4.1 may fail once when it restarts in a batch: its metrics look for what is not there yet.
-    assert failed is None or (RELEASE == "4.1" and "KafkaMicroBatchStream.metrics" in str(failed)), failed
+    assert failed is None or may_fail_once(failed), failed
     topic.send(UPPER, 20)
     query = restarted(arrow, to_the_end=True)
     assert query.awaitTermination(int(DEADLINE_S))

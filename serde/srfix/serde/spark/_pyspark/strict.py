@@ -10,6 +10,7 @@ from functools import reduce
 from operator import and_
 from typing import Final, cast
 
+import pyspark
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
@@ -18,7 +19,7 @@ from srfix.serde.casing import are_distinct
 from srfix.serde.column_sources.from_spark import spark_schema
 from srfix.serde.columns.types import Array, Columns, ColumnType, Map, ScalarType, Struct
 from srfix.serde.connect.coercions import DAYS, MICROSECONDS
-from srfix.serde.spark.releases import arrow_or, lacks_arrow
+from srfix.serde.spark.releases import arrow_or
 
 
 def struct_type(schema: str) -> StructType:
@@ -33,6 +34,7 @@ BEYOND_PYTHON: Final = (
 
 _MANY_STRINGS: Final = 24
 """With fewer values in a row, separate checks are faster."""
+_IS_LARGE: Final = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) < (4, 2)
 _LOCAL: Final = ("0001-01-01 00:00:00", "9999-12-31 23:59:59.999999")
 
 
@@ -52,8 +54,8 @@ def is_pythons(columns: Columns, row: Column) -> Column | None:
     # (`jvm.Payload`).
     others = (_of(field.type, part) for field, part in values.items() if field.type is not ScalarType.STRING)
     joined = F.concat_ws(",", *strings)
-    # Before 4.1, the code of it makes the method too large; a lambda and what it gets are interpreted.
-    are_utf8 = _is_utf8(joined) if lacks_arrow() is None else F.forall(F.array(joined), _is_utf8)
+    # Before 4.2, the code of it makes the method too large; a lambda and what it gets are interpreted.
+    are_utf8 = F.forall(F.array(joined), _is_utf8) if _IS_LARGE else _is_utf8(joined)
     return _all((are_utf8, *others))
 
 

@@ -158,24 +158,20 @@ class JudgedReader:
     """The identity of this job, so that refusals in an earlier job of the same reader do not count."""
 
 
-class RowJudge:
-    def __init__(self, reader: JudgedReader) -> None:
-        self._deserializer = SchemaDeserializer(RememberedRefusals(reader.policy))
-        self._topic, self._role = reader.topic, reader.role
+def _judge_of(reader: JudgedReader) -> Callable[[pa.Array, pa.Array], pa.Array]:
+    deserializer = SchemaDeserializer(RememberedRefusals(reader.policy))
 
-    def __call__(self, payloads: pa.Array, headers: pa.Array) -> pa.Array:
-        """Both are null if the row can be read, and for a tombstone."""
+    def judge(payloads: pa.Array, headers: pa.Array) -> pa.Array:
+        """Reason and message; both are null if the row can be read, and for a tombstone."""
         pa = pyarrow()
-        reasons: list[str | None] = [None] * len(payloads)
-        messages: list[str | None] = [None] * len(payloads)
-        contexts = _contexts_with(headers, self._topic, self._role)
-        for row in deserialize_many(payloads, contexts, self._deserializer, on_error="quarantine"):
+        verdicts: list[dict[str, str]] = [{}] * len(payloads)
+        contexts = _contexts_with(headers, reader.topic, reader.role)
+        for row in deserialize_many(payloads, contexts, deserializer, on_error="quarantine"):
             if isinstance(row, BadRow):
-                reasons[row.position] = row.reason.value
-                messages[row.position] = arrow_text(row.message)
-        return pa.StructArray.from_arrays(
-            [pa.array(reasons, pa.string()), pa.array(messages, pa.string())], names=["reason", "message"]
-        )
+                verdicts[row.position] = {"reason": row.reason.value, "message": arrow_text(row.message)}
+        return pa.array(verdicts, pa.struct({"reason": pa.string(), "message": pa.string()}.items()))
+
+    return judge
 
 
-row_judge = made_once(RowJudge)
+row_judge = made_once(_judge_of)

@@ -209,15 +209,12 @@ def plan_write(
     half = format.settled(spec).half(role, format.wraps)
     exists = schema_id is not None or version is not None
     if format not in FRAMED:
-        schema_options = {
-            "schema=": schema is not None,
-            "schema_id=": schema_id is not None,
-            "version=": version is not None,
-            "schema_id_framing=": schema_id_framing is not Framing.PREFIX_ID,
-        }
-        if any(schema_options.values()):
-            given = ", ".join(name for name, is_given in schema_options.items() if is_given)
-            raise UsageError(f"{format.name} has no schemas, so {given} cannot be used. Leave it out, or use AVRO.")
+        schema_options = {"schema=": schema, "schema_id=": schema_id, "version=": version}
+        given = [name for name, value in schema_options.items() if value is not None]
+        given += [] if schema_id_framing is Framing.PREFIX_ID else ["schema_id_framing="]
+        if given:
+            named = ", ".join(given)
+            raise UsageError(f"{format.name} has no schemas, so {named} cannot be used. Leave it out, or use AVRO.")
         if format.needs_columns and declared is None:
             raise UsageError(f"{format.word} has neither names nor types: give the columns.")
         plan = WritePlan(topic=topic, role=role, format=format, spec=half)
