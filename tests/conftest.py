@@ -8,11 +8,16 @@ import signal
 import pytest
 from hypothesis import HealthCheck, settings
 
+from parts.protobuf import canonical
+from srfix.fixtures.registry.http.server import FixtureRegistry
+
 # Machines are shared: how long an example takes says nothing.
 _shared = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.register_profile("test", _shared, max_examples=25, derandomize=True)
 settings.register_profile("everything", _shared, max_examples=100)
 settings.load_profile("test")
+
+FixtureRegistry.protobuf = canonical
 
 
 def pytest_collection_finish() -> None:

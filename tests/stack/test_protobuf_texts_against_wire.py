@@ -1,6 +1,6 @@
 """Our canonical Protobuf texts against the real parser below the registry's: it reads in them what it reads in the originals.
 
-The printer above it (`ProtobufSchemaUtils`) is not to be had; what it adds is in `tests/fixtures/registry/schemas`.
+The printer above it (`ProtobufSchemaUtils`) is not to be had; what it adds is in `tests/fixtures/protobuf`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from srfix.fixtures.registry.schemas.canonical_protobuf import canonical_protobuf
+from parts.protobuf.canonical import canonical_protobuf
 from srfix.serde import SchemaError
-from tests.fixtures.registry.schemas.test_canonical_protobuf import CANONICAL, DESCRIBED, EVERYTHING, NORMAL
+from tests.fixtures.protobuf.test_canonical import CANONICAL, DESCRIBED, EVERYTHING, NORMAL
 from tests.stack.wire import Wire, wire
 
 pytestmark = pytest.mark.stack
