@@ -190,6 +190,17 @@ class ProtoType(ConnectWriterType):
     def word(self) -> str:
         return "oneof" if self.is_union else ConnectWriterType.word.__get__(self)
 
+    @property
+    def is_held(self) -> bool:
+        """Whether the value stands in one of the wrapper messages. It must not be a STRUCT."""
+        return self.field is not None and self.field.message_type is not None and not self.is_logical
+
+    @property
+    def value_field(self) -> FieldDescriptor:
+        """The field of a value without parts; of a value in a wrapper message, the field of that message."""
+        assert self.field is not None
+        return message_of(self.field).fields[0] if self.is_held else self.field
+
     def under(self, column: ColumnType) -> ProtoType:
         """A STRUCT takes a field's wrapper message as it is, any other column its value."""
         message = None if self.field is None else self.field.message_type

@@ -79,7 +79,7 @@ class _Plan:
                 )
             case Scalar():
                 leaf = self._leaf(value.writer, value.how, value.path)
-                if not is_held(value.writer) and (value.writer.field is None or value.path):
+                if not value.writer.is_held and (value.writer.field is None or value.path):
                     return leaf
                 read = leaf or same
                 return lambda message: read(message.value)
@@ -166,10 +166,7 @@ class _Plan:
 
     def _raw(self, writer: ProtoType, how: Scalar, path: str, *, in_nanos: bool) -> Read | None:
         """Converts the runtime's value to Connect's number, text or bytes; None if they are the same."""
-        field, is_exact, where = writer.field, self._is_exact, path or "the root"
-        assert field is not None
-        if is_held(writer):
-            (field,) = message_of(field).fields
+        field, is_exact, where = writer.value_field, self._is_exact, path or "the root"
         if writer.name == DECIMAL_NAME:
             return decimal_reader(how.type, path, is_exact) if isinstance(how.type, Decimal) else lambda _: None
         if writer.name == DATE_NAME:
@@ -191,12 +188,6 @@ def _named(names: dict[str, object], value: object) -> str:
     name = f"v{len(names)}"
     names[name] = value
     return name
-
-
-def is_held(writer: ProtoType) -> bool:
-    """Whether the value stands in one of the wrapper messages. It must not be a STRUCT."""
-    field = writer.field
-    return field is not None and field.message_type is not None and not writer.is_logical
 
 
 def same(value: Any) -> Any:

@@ -25,11 +25,10 @@ from srfix.serde.formats.avro import AvroNode
 from srfix.serde.formats.avro.write.scalars import integer, scalar
 from srfix.serde.formats.protobuf.bodies import LEVELS
 from srfix.serde.formats.protobuf.connect import WRAPPERS, ProtoType, is_registered_map
-from srfix.serde.formats.protobuf.decode import is_held
 from srfix.serde.formats.protobuf.descriptors import Compiled, class_of, message_of
 from srfix.serde.formats.protobuf.indexes import written_indexes
 from srfix.serde.formats.protobuf.logical import decimal_writer, time_writer
-from srfix.serde.formats.protobuf.plain import field_named, runtime_form
+from srfix.serde.formats.protobuf.plain import runtime_form
 from srfix.serde.formats.rows.checks import array_check, entries_check, map_check, record_of
 from srfix.serde.formats.rows.value_check import (
     Convert,
@@ -140,7 +139,8 @@ def _refused(message: Descriptor, row: Mapping[Any, object]) -> tuple[str, str |
         try:
             made(**cast("Mapping[Any, object]", convert({name: value})))
         except (*_REFUSALS, Misfit):
-            field = field_named(message, name)
+            # Half a surrogate pair, which no name has, becomes a question mark: the runtime's look-up would be a SystemError.
+            field = message.fields_by_name.get(name.encode(errors="replace").decode() if isinstance(name, str) else "")
             part = None if field is None or field.is_repeated else field.message_type
             if part is None:
                 return f"->{name}", None
@@ -190,7 +190,7 @@ class _Plan:
     def _held(self, writer: ProtoType, column: ColumnType, path: str) -> ValueCheck:
         """The check of `value`. If the field is a message of `google/protobuf/wrappers.proto`, the value is put into it."""
         check = self.value(writer, column, path)
-        if isinstance(column, Struct | Array | Map) or not is_held(writer):
+        if isinstance(column, Struct | Array | Map) or not writer.is_held:
             return check
         return check.within(lambda convert: lambda value: {"value": convert(value)})
 
@@ -248,17 +248,14 @@ def _without(unions: tuple[str, ...], convert: Convert, value: object) -> object
 
 
 def _scalar(writer: ProtoType, column: ColumnType, spec: WriteSpec) -> ValueCheck:
-    field = writer.field
-    assert field is not None
     if isinstance(column, Decimal):
         return checked_by(decimal_writer(column))
     of_integers = spec.times == "integers"
     if (write := time_writer(column, of_integers=of_integers, is_exact=reads_units(spec.case_rule))) is not None:
         return checked_by(write)
+    field = writer.value_field
     if field.enum_type is not None:
         return scalar(AvroNode(kind="enum", symbols=tuple(sorted(field.enum_type.values_by_name))))
-    if is_held(writer):
-        (field,) = message_of(field).fields
     if field.type in _UNSIGNED:
         return checked_by(integer(0, (1 << _UNSIGNED[field.type]) - 1))
     return _SCALARS[writer.connect]

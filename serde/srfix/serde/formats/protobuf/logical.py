@@ -109,9 +109,9 @@ def nanos_of_day(message: Any, where: str) -> int:
 
 def nanos_since(message: Any, where: str) -> int:
     seconds, nanos = message.seconds, message.nanos
-    if _FIRST_SECOND <= seconds <= _LAST_SECOND and 0 <= nanos < NANOS:
-        return seconds * NANOS + nanos  # type: ignore[no-any-return]
     is_second = _FIRST_SECOND <= seconds <= _LAST_SECOND
+    if is_second and 0 <= nanos < NANOS:
+        return seconds * NANOS + nanos  # type: ignore[no-any-return]
     why = "not an instant" + (": nanoseconds must be from 0 to 999999999" if is_second else " of the years 1 to 9999")
     raise _no_time(f"{seconds} s and {nanos} ns", where, why)
 

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from srfix.serde.formats.json.budget import Budget
@@ -30,7 +31,6 @@ _ZERO: Final = 2.0**-150
 """The largest number that a float holds as 0."""
 _DOUBLE: Final = 1
 _FLOAT: Final = 2
-_NONE_TYPE: Final = type(None)
 _INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,19}")
 _KEYS: Final = {STRING: None, 8: re.compile("true|false")}
 """The type of a map's keys → the texts in JSON that stand for keys; `_INTEGER` for all other types."""
@@ -134,13 +134,13 @@ def _part(field: FieldDescriptor, of_message: Callable[..., object]) -> _Part | 
     is_map = _is_map(field)
     held = message_of(field).fields_by_name["value"] if is_map else field
     inner, is_number, each = held.message_type, held.type in (_FLOAT, _DOUBLE), None
-    kept: type = float if held.type == _DOUBLE else _NONE_TYPE
+    kept: type = float if held.type == _DOUBLE else NoneType
     if is_number or (inner is not None and _is_converted(inner)):
         each = partial(_number, is_float=held.type == _FLOAT) if is_number else partial(of_message, message=inner)
     if not field.is_repeated:
         return None if each is None else (field.name, kept, each)
     texts = _KEYS.get(message_of(field).fields_by_name["key"].type, _INTEGER) if is_map else None
-    taken = _NONE_TYPE if each is not None or texts is not None else dict if is_map else list
+    taken = NoneType if each is not None or texts is not None else dict if is_map else list
     convert = partial(_map, texts=texts) if is_map else partial(_list, kept=kept)
     return field.name, taken, partial(convert, each=each or same)
 
@@ -187,11 +187,6 @@ def _number(number: object, *, is_float: bool) -> object:
     if loss is not None:
         raise Misfit([("", f"is {number!r}, {loss}")])
     return number
-
-
-def field_named(message: Descriptor, name: object) -> FieldDescriptor | None:
-    # Half a surrogate pair, which no name has, becomes a question mark: the runtime's look-up would be a SystemError.
-    return message.fields_by_name.get(name.encode(errors="replace").decode()) if isinstance(name, str) else None
 
 
 def _is_map(field: FieldDescriptor) -> bool:
