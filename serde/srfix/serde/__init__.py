@@ -40,7 +40,43 @@ if TYPE_CHECKING:
     from srfix.serde.deserializer import ProtobufNoSrDeserializer as ProtobufNoSrDeserializer
     from srfix.serde.deserializer import SchemaDeserializer as SchemaDeserializer
     from srfix.serde.deserializer import WindowedDeserializer as WindowedDeserializer
-    from srfix.serde.errors import *  # noqa: F403 - every class of the module, as below
+    from srfix.serde.errors import AccessDeniedError as AccessDeniedError
+    from srfix.serde.errors import AmbiguousFieldError as AmbiguousFieldError
+    from srfix.serde.errors import BadRowError as BadRowError
+    from srfix.serde.errors import CasingError as CasingError
+    from srfix.serde.errors import ClusterError as ClusterError
+    from srfix.serde.errors import CoercionError as CoercionError
+    from srfix.serde.errors import ColumnError as ColumnError
+    from srfix.serde.errors import ColumnNotFedError as ColumnNotFedError
+    from srfix.serde.errors import DataLossError as DataLossError
+    from srfix.serde.errors import DecodeError as DecodeError
+    from srfix.serde.errors import DualSubjectError as DualSubjectError
+    from srfix.serde.errors import EncodeError as EncodeError
+    from srfix.serde.errors import EngineRefusedError as EngineRefusedError
+    from srfix.serde.errors import ImpossibleSchemaIdError as ImpossibleSchemaIdError
+    from srfix.serde.errors import IncompatibleTypeError as IncompatibleTypeError
+    from srfix.serde.errors import JarMissingError as JarMissingError
+    from srfix.serde.errors import MalformedHeaderError as MalformedHeaderError
+    from srfix.serde.errors import NoSubjectError as NoSubjectError
+    from srfix.serde.errors import NothingFedError as NothingFedError
+    from srfix.serde.errors import OutOfRangeError as OutOfRangeError
+    from srfix.serde.errors import PayloadBoundError as PayloadBoundError
+    from srfix.serde.errors import PayloadTooShortError as PayloadTooShortError
+    from srfix.serde.errors import Reason as Reason
+    from srfix.serde.errors import RegistryError as RegistryError
+    from srfix.serde.errors import ResolveError as ResolveError
+    from srfix.serde.errors import SchemaError as SchemaError
+    from srfix.serde.errors import SecretError as SecretError
+    from srfix.serde.errors import SparkError as SparkError
+    from srfix.serde.errors import SrfixError as SrfixError
+    from srfix.serde.errors import SubjectVersionError as SubjectVersionError
+    from srfix.serde.errors import TimeUnitError as TimeUnitError
+    from srfix.serde.errors import TrailingBytesError as TrailingBytesError
+    from srfix.serde.errors import TruncatedBodyError as TruncatedBodyError
+    from srfix.serde.errors import UnknownMagicByteError as UnknownMagicByteError
+    from srfix.serde.errors import UsageError as UsageError
+    from srfix.serde.errors import WireError as WireError
+    from srfix.serde.errors import WorkerPackageError as WorkerPackageError
     from srfix.serde.formats.avro.format import columns_from_avro as columns_from_avro
     from srfix.serde.formats.json_schema.format import columns_from_json_schema as columns_from_json_schema
     from srfix.serde.formats.protobuf.format import columns_from_protobuf as columns_from_protobuf
