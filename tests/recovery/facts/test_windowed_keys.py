@@ -151,6 +151,14 @@ class TestTheDiagnosis:
         (finding,) = [f for f in examined(world).diagnosis.findings if f.code == "SRF013"]
         assert "--from-offset 3 --max-records 1 --role key --window time users`." in finding.next
 
+    @pytest.mark.parametrize("whole", [False, True])
+    def test_one_that_is_too_short_for_a_window_is_told_also_under_an_unknown_id(
+        self, world: World, whole: bool
+    ) -> None:
+        rows = [join(key_of(name), Window(START), WindowKind.TIME) for name in ("a", "bb", "ccc")]
+        fill(world, *rows, frame_id(99, b"x"))
+        assert {("SRF011", "key"), ("SRF013", "key")} <= codes(examined(world, whole=whole))
+
     def test_bytes_behind_plain_keys_are_still_left_over(self, world: World) -> None:
         fill(world, key_of("a"), key_of("bb"), key_of("c") + b"\x00")
         (finding,) = [f for f in examined(world).diagnosis.findings if f.code == "SRF013"]

@@ -179,9 +179,8 @@ class _Judge:
         def make(resolver: Resolver, role: Role) -> Deserializer:
             return key_deserializer(resolver, window) if role is Role.KEY else SchemaDeserializer(resolver)
 
-        self._by_id = ById(registry, context=context)
-
-        self._decoders = {role: RecordDecoder(self._by_id, roles=(role,), make=make) for role in roles}
+        by_id = ById(registry, context=context)
+        self._decoders = {role: RecordDecoder(by_id, roles=(role,), make=make) for role in roles}
         self._raw_key_ids = raw_key_ids
         self.unknown: set[SchemaId] = set()
 
@@ -197,17 +196,18 @@ class _Judge:
         if isinstance(part.error, ResolveError):
             self.unknown.add(part.schema_id)  # SRF011 reports it
             return ()
-        if part.error is None or self._is_of_raw_bytes(part.schema_id, topic, role):
+        if part.error is None or self._is_of_raw_bytes(part.schema_id, role):
             return (None,)
         if isinstance(part.error, DecodeError):
             return (_Wrong(part.schema_id, record.offset, part.error),)
         left_out[f"schema id {part.schema_id}: {_plainly(part.error)}"] = None
         return ()
 
-    def _is_of_raw_bytes(self, schema_id: SchemaId, topic: str, role: Role) -> bool:
-        """True for the id of the schema `bytes`, whose values Java's serializer writes without their length."""
-        schema = self._by_id.resolve(schema_id, topic=topic, role=role).schema
-        return schema.schema_type == "AVRO" and _is_bytes(schema.text)
+    def _is_of_raw_bytes(self, schema_id: SchemaId, role: Role) -> bool:
+        """True for the id of the schema `bytes`, whose values Java's serializer writes without their length; False if the
+        error came before the schema was asked for."""
+        schema = self._decoders[role].schema(schema_id, role)
+        return schema is not None and schema.schema_type == "AVRO" and _is_bytes(schema.text)
 
 
 @lru_cache(maxsize=16)

@@ -149,6 +149,11 @@ class RecordDecoder:
     def deserializer(self, role: Role) -> Deserializer:
         return self._deserializers[role]
 
+    def schema(self, schema_id: SchemaId, role: Role) -> Schema | None:
+        """The schema of an id, if a payload that was read needed it. Asks no registry."""
+        resolved = self._resolver.schemas.get((schema_id, role))
+        return None if resolved is None else resolved.schema
+
     def part(self, column: DecodedColumn, place: int, role: Role, headers: Headers = None) -> DecodedPart:
         payload = column.payloads[place]
         if not column.is_decoded or payload is None:
