@@ -272,8 +272,6 @@ def _finding(part: PlannedFindingPart, steps: tuple[Action, ...]) -> PlannedFind
     if part.read is UNSET and (part.application is None or part.store is None):
         raise ValueError("a finding has neither a store nor the options for reading its topic")
     subject = Subject(part.subject)
-    # A plan of an earlier version does not list the ids that it registers.
-    registered = sorted(step.schema_id for step in steps if isinstance(step, Register) and step.subject == subject)
     return PlannedFinding(
         code=part.code,
         application=part.application,
@@ -282,7 +280,11 @@ def _finding(part: PlannedFindingPart, steps: tuple[Action, ...]) -> PlannedFind
         subject=subject,
         source_topic=Topic(part.source_topic),
         schema_ids=tuple(map(given_schema_id, part.schema_ids)),
-        planned_ids=tuple(registered if part.planned_ids is UNSET else map(given_schema_id, part.planned_ids)),
+        planned_ids=tuple(
+            sorted(step.schema_id for step in steps if isinstance(step, Register) and step.subject == subject)
+            if part.planned_ids is UNSET  # a plan of an earlier version does not list the ids that it registers
+            else map(given_schema_id, part.planned_ids)
+        ),
         read=None if part.read is UNSET else part.read,
     )
 
