@@ -64,7 +64,7 @@ def _rebuild(facts: StoreFacts, context: CheckContext) -> str:
         return f"Until then wipe nothing. {make_certain(facts, context)}"
     values = None if facts.source_configs is None else facts.source_configs.values
     policy = None if values is None else values.get("cleanup.policy")
-    if policy != "compact":  # with which alone the topic keeps the latest record of each key for good
+    if policy != "compact":  # only compact, alone, keeps the latest record of each key for good
         known = (
             "srfix does not know the topic's cleanup.policy"
             if policy is None

@@ -18,7 +18,6 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import takewhile
-from operator import eq
 from typing import Final
 
 from srfix.recovery.advice.hints import from_commit_metadata
@@ -153,7 +152,9 @@ class Applications:
             if _NUMBERED.fullmatch(parsed.name):
                 return topic
             # The first parts of both names, up to the first difference; hyphens separate the parts.
-            pairs = takewhile(lambda pair: eq(*pair), zip(topic.split("-"), changelog.split("-"), strict=False))
+            pairs = takewhile(
+                lambda pair: pair[0] == pair[1], zip(topic.split("-"), changelog.split("-"), strict=False)
+            )
             in_common = "-".join(part for part, _same in pairs)
             if parsed.kind is not InternalTopicKind.CHANGELOG and in_common == name:
                 return topic

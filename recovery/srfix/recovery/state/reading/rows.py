@@ -184,7 +184,8 @@ def _windowed(
 
 def _versioned(key: bytes, value: bytes) -> Iterator[StateRow]:
     row_key, segment = decode_versioned_key(key)
-    for record in (decode_latest(value),) if segment == LATEST_SEGMENT else decode_versioned_segment(value):
+    records = (decode_latest(value),) if segment == LATEST_SEGMENT else decode_versioned_segment(value)
+    for record in records:
         if record.valid_from_ms == record.valid_to_ms:
             continue  # a tombstone without an older record: it neither ends nor begins a version
         yield StateRow(
