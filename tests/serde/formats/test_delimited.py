@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime
 import math
 import pickle
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Final, cast
 
@@ -279,6 +280,13 @@ def test_a_batch_of_quoted_texts_is_read_in_one_go() -> None:
         ('a"b', None, "a\\\r\nb"),
         ("c:\\n", 3, None),
     ]
+
+
+@pytest.mark.parametrize("kind", [bytearray, memoryview])
+def test_a_batch_of_quoted_texts_may_hold_other_buffers_than_bytes(kind: Callable[[bytes], bytes]) -> None:
+    payloads = [kind(b'"a, b",1'), kind(b"c,2")]
+    rows = list(deserialize_many(payloads, CTX, DelimitedDeserializer("A STRING, B INT")))
+    assert rows == [{"A": "a, b", "B": 1}, {"A": "c", "B": 2}]
 
 
 class TestDecoder:

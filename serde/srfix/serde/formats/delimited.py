@@ -210,7 +210,7 @@ class _Reader:
 
 def _text(body: bytes) -> str:
     try:
-        text = body.decode()
+        text = str(body, "utf-8")  # a batch may hold memoryviews, too, which cannot decode themselves
     except UnicodeDecodeError as error:
         raise DecodeError(f"The {len(body)} bytes are not UTF-8, at {error.start}. {_OTHER_PRODUCER}") from error
     if _ESCAPE in text:
