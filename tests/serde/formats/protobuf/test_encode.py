@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable
 from decimal import Decimal as Number
+from types import MappingProxyType
 from typing import Any, Literal
 
 import pytest
@@ -689,6 +690,24 @@ def test_a_datetime_without_zone_is_no_instant(row: dict[str, object], path: str
     with pytest.raises(EncodeError, match=re.escape(f"{path} needs a datetime with a time zone, got datetime")):
         protobuf.encoder(_OWNED, WriteSpec())(row, b"")
     assert protobuf.encoder(_OWNED, WriteSpec())({"at": EPOCH, "times": [EPOCH]}, b"") == bytes.fromhex("001a002a00")
+
+
+def test_a_mapping_in_a_message_is_written_as_a_dict() -> None:
+    encode = protobuf.encoder(
+        f"""{P3} import "google/protobuf/struct.proto";
+        message M {{ google.protobuf.ListValue items = 1; M m = 2; repeated M list = 3; }}""",
+        WriteSpec(),
+    )
+    items: dict[str, object] = {"values": [{"string_value": "a"}]}
+    row: dict[str, object] = {"items": items, "m": {"items": items}, "list": [{"items": items}]}
+    proxies = {
+        "items": MappingProxyType(items),
+        "m": MappingProxyType({"items": items}),
+        "list": [MappingProxyType({"items": items})],
+    }
+    assert encode(proxies, b"") == encode(row, b"")
+    with pytest.raises(EncodeError, match="->items->a"):  # for the runtime, its key would be the list's only text
+        encode({"items": MappingProxyType({"a": 1})}, b"")
 
 
 def test_no_column_is_written_to_a_float() -> None:

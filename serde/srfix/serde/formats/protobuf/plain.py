@@ -119,7 +119,8 @@ def runtime_form(message: Descriptor) -> Convert:
                 raise Misfit(misfit.under(f"->{name}")) from None
             if part is not value:
                 changed[name] = part
-        made: Mapping[Any, object] = {**row, **changed} if changed else row
+        # The runtime wants a dict. Of another mapping, a ListValue would get the keys as its values.
+        made: Mapping[Any, object] = {**row, **changed} if changed or type(row) is not dict else row
         return class_of(message)(**made) if is_struct else made
 
     return of_message if _is_converted(message) else lambda row: row
