@@ -333,3 +333,7 @@ class TestWithoutSchemas:
             with pytest.raises(DecodeError, match=r"^A value of topic 'orders': ") as caught:
                 read(payload, VALUE)
             assert vars(caught.value)["role"] is Role.VALUE
+
+    def test_a_half_without_columns_says_where(self) -> None:
+        with pytest.raises(ColumnError, match=r"^A value of topic 'orders': All columns are marked as KEY"):
+            JsonDeserializer(parse_columns("ID INT KEY"))(b"{}", VALUE)

@@ -157,9 +157,10 @@ class SchemalessDeserializer(_Schemaless[Decode, ReadSpec], RowReader):
             decode, _, _ = self._plans.get(ctx.field), ctx.topic, ctx.headers
         except (AttributeError, TypeError):
             decode = None
-        if decode is None:
-            decode = self._plan(role_of(usable_context(ctx).field))
         try:
+            if decode is None:
+                ctx = usable_context(ctx)
+                decode = self._plan(role_of(ctx.field))
             return decode(payload, 0)
         except ABOUT_THE_PAYLOAD as error:
             raise read_from(error, ctx) from error
