@@ -128,6 +128,7 @@ class TopicLog:
 
     def _answer(self, future: Future[_Answer]) -> _Answer:
         """A refused log-in ends the wait. librdkafka tries again until the request's own time is over."""
+        self._client.authentication_failed = False  # a stream goes on after a refusal that was over before this request
         deadline = time.monotonic() + _TIMEOUT_S + 1
         while True:
             try:
