@@ -59,8 +59,8 @@ def probe(
         try:
             version = _parse.text(transport.request("GET", "/v1/metadata/version"), "version")
         except SrfixError as error:
-            is_silent = isinstance(error, RegistryAnswerError | RegistryProtocolError) and error.status in _NO_SUCH_PATH
-            problem = None if is_silent else error
+            is_absent = isinstance(error, RegistryAnswerError | RegistryProtocolError) and error.status in _NO_SUCH_PATH
+            problem = None if is_absent else error
         finally:
             transport.close()
         elapsed_s = stopwatch() - began

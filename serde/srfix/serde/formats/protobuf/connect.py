@@ -126,17 +126,17 @@ class _Conversion:
         if schema is None:
             schema = ConnectSchema(type=ConnectType.STRUCT, name=message.full_name, optional=True)
             self._messages[message.full_name] = schema
-            complete(schema, [ConnectField(name, self.part(part)) for name, part in parts(message)])
+            complete(schema, [ConnectField(name, self._part(part)) for name, part in parts(message)])
         return schema
 
-    def part(self, part: Any) -> ConnectSchema:
+    def _part(self, part: Any) -> ConnectSchema:
         """The schema of a oneof, or of a field."""
         if hasattr(part, "fields"):
-            fields = (ConnectField(field.name, self.part(field)) for field in part.fields)
+            fields = (ConnectField(field.name, self._part(field)) for field in part.fields)
             return struct(fields, name=f"{UNION_NAME}.{part.full_name}", optional=True)
         if is_map(part):
             key, value = message_of(part).fields
-            return map_of(self.part(key), self.part(value), optional=True)
+            return map_of(self._part(key), self._part(value), optional=True)
         message, meta = part.message_type, partial(self._compiled.meta, part)
         if part.enum_type is not None:
             type_ = ConnectSchema(type=ConnectType.STRING, name=part.enum_type.full_name, optional=True)
