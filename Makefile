@@ -105,7 +105,7 @@ test-rooms: test-parts
 
 test-parts: $(TESTS) $(KERNEL)
 
-everything: $(DEV) $(KERNEL) jars ## All there is: every slow test with new examples, real Kafka and Spark, browser, Docker, sanitizer, lint
+everything: $(DEV) $(SPARK) $(KERNEL) jars ## All there is: every slow test with new examples, real Kafka and Spark, browser, Docker, sanitizer, lint
 	SRFIX_SEED=$${SRFIX_SEED:-$$(date +%s)} $(PYTEST) $(EVERYTHING)
 ifneq ($(CARGO),)
 	SRFIX_ENGINE=python $(PYTEST) $(EVERYTHING) $(CODECS)

@@ -8,7 +8,7 @@ import signal
 import pytest
 from hypothesis import HealthCheck, settings
 
-from parts import protobuf
+from parts.protobuf import RegistryTexts
 from srfix.fixtures.registry.http.server import FixtureRegistry
 
 # Machines are shared: how long an example takes says nothing.
@@ -17,7 +17,7 @@ settings.register_profile("test", _shared, max_examples=25, derandomize=True)
 settings.register_profile("everything", _shared, max_examples=100)
 settings.load_profile("test")
 
-FixtureRegistry.protobuf = protobuf
+FixtureRegistry.protobuf = RegistryTexts()
 
 
 def pytest_collection_finish() -> None:

@@ -19,6 +19,7 @@ BARE = {
     "serde/srfix/serde/spark/avro_limits.py": "the schema of a shape, which srfix made: a hundred levels at most",
     "serde/srfix/serde/spark/progress.py": "the progress of a stream, which Spark made",
     "serde/srfix/serde/confluent/avro_codec.py": "what fastavro has parsed, and references whose errors `_parse` catches",
+    "serde/srfix/serde/formats/protobuf/plain.py": "a map's key, which its pattern says to be a number or a boolean",
     "recovery/srfix/recovery/repair/planning/own_schemas.py": "its callers catch it",
 }
 """Files in which it may stand bare → why."""

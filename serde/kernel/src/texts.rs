@@ -1,11 +1,11 @@
 //! Python's strings. The ASCII among them are made without Python's decoder, whose call costs more than the copy.
 
 use std::ffi::c_void;
-use std::sync::OnceLock;
 
 use pyo3::exceptions::PyUnicodeDecodeError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::PyString;
 
 use crate::python::Fault;
@@ -14,7 +14,7 @@ use crate::python::Fault;
 type Blank = unsafe extern "C" fn(isize, u32) -> *mut PyObject;
 
 /// It is no part of the stable ABI, though every CPython has it: it is looked up, tried, and done without if need be.
-static BLANK: OnceLock<Option<Blank>> = OnceLock::new();
+static BLANK: PyOnceLock<Option<Blank>> = PyOnceLock::new();
 
 const LAST_OF_ASCII: u32 = 0x7f;
 /// Strings of fewer characters are Python's own, one object for each.
@@ -25,7 +25,7 @@ const FEWEST: usize = 2;
 pub fn text<'py>(py: Python<'py>, bytes: &[u8]) -> Result<Bound<'py, PyAny>, Fault> {
     if bytes.len() >= FEWEST
         && bytes.is_ascii()
-        && let Some(blank) = *BLANK.get_or_init(|| looked_up(py))
+        && let Some(blank) = *BLANK.get_or_init(py, || looked_up(py))
     {
         // SAFETY: the bytes are ASCII.
         return unsafe { ascii(py, blank, bytes) }.map_err(Fault::from);
