@@ -1,4 +1,4 @@
-"""`from_registry("value", plan)`: payloads decoded by an expression, by every engine."""
+"""`from_registry("value", plan)`: payloads decoded by an expression, by every engine; and `to_registry(columns, plan)`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pyspark.sql import functions as F
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import BadRowError
-from srfix.serde.spark import NEWEST, bad_rows, clear_errors, good_rows, plan_read
+from srfix.serde.spark import NEWEST, bad_rows, clear_errors, good_rows, plan_read, plan_write, to_registry
+from srfix.serde.subjects.names import Role
 from tests.spark.conftest import RAISED
 from tests.spark.reading_world import ENGINES, EngineCase, World, frame, open_world
 
@@ -78,3 +79,27 @@ class TestColumn:
         column = case.read(F.col("value").cast("string"), world.plan())
         with pytest.raises(RAISED, match=r"type string, but payloads are binary"):
             frame(spark, [world.payload(1)]).select(column).collect()
+
+
+class TestWrittenColumn:
+    ROWS = """SELECT * FROM VALUES (1L, 'a', struct(1.5D, array(true, NULL))), (2L, NULL, NULL) AS t(id, name, deep)"""
+    COLUMNS = "ID BIGINT, NAME STRING, DEEP STRUCT<COL1 DOUBLE, COL2 ARRAY<BOOLEAN>>"
+
+    def test_it_writes_what_the_serializer_writes(self, spark: SparkSession, world: World) -> None:
+        plan = plan_write(world.client, "written", self.COLUMNS)
+        key = plan_write(world.client, "written", "ID BIGINT KEY", role=Role.KEY)
+        df = spark.sql(self.ROWS).withColumn("at", F.struct(F.struct("id", "name", "deep").alias("row")))
+        parts = to_registry(["id", F.col("name"), "deep"], plan).alias("parts")
+        written = df.select("*", parts, to_registry("at.row", plan).alias("row"), to_registry(["id"], key).alias("key"))
+        for row in written.collect():
+            values = {name: row[name] for name in ("id", "name")} | {"deep": row["deep"] and row["deep"].asDict()}
+            assert bytes(row["parts"]) == bytes(row["row"]) == plan.serializer()(values, plan.context())
+            assert bytes(row["key"]) == key.serializer()({"ID": row["id"]}, key.context())
+
+    def test_a_null_row_and_a_row_of_other_types_fail_the_job(self, spark: SparkSession, world: World) -> None:
+        plan = plan_write(world.client, "written", "ID BIGINT, NAME STRING")
+        df = spark.sql(self.ROWS).withColumn("row", F.when(F.col("id") < 0, F.struct("id", "name")))
+        with pytest.raises(BadRowError, match="The row is null"), clear_errors():
+            df.select(to_registry("row", plan)).collect()
+        with pytest.raises(RAISED, match="needs struct<ID:bigint,NAME:string>: cast or reorder"):
+            df.select(to_registry(["name", "id"], plan)).collect()

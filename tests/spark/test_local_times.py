@@ -22,7 +22,7 @@ from pyspark.sql import Row, SparkSession
 from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import AvroDeserializer, AvroSerializer, ById, EngineRefusedError, RegistryClient, Schema, SerdeContext
-from srfix.serde.spark import NEWEST, Engine, plan_read, plan_write, to_registry
+from srfix.serde.spark import NEWEST, Engine, WritePlan, plan_read, plan_write, to_registry
 from srfix.serde.wire import frame_id
 from tests.serde.avro_schemas import logical as avro_logical
 from tests.serde.spark.read.local_times import LOCAL_COLUMNS, LOCAL_UNITS, everywhere, local_body, meant
@@ -129,8 +129,8 @@ class TestWriting:
         "(3L, TIMESTAMP_NTZ'0001-01-01 00:00:00'), (4L, TIMESTAMP_NTZ'9999-12-31 23:59:59.999') AS t(id, seen)"
     )
 
-    def written(self, spark: SparkSession, plan: object, engine: Engine, client: RegistryClient) -> list[object]:
-        df = spark.sql(self.ROWS).transform(to_registry(plan, engine=engine))  # type: ignore[arg-type]
+    def written(self, spark: SparkSession, plan: WritePlan, engine: Engine, client: RegistryClient) -> list[object]:
+        df = spark.sql(self.ROWS).transform(to_registry(plan, engine=engine))
         read = AvroDeserializer(ById(client), columns="ID bigint, SEEN timestamp_ntz")
         rows = [read(bytes(row["value"]), SerdeContext("users")) for row in df.orderBy("id").collect()]
         return [row["SEEN"] for row in rows if isinstance(row, dict)]

@@ -10,8 +10,8 @@ from pyspark.sql import Row, SparkSession
 
 from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde import AvroSerializer, RegistryClient, SerdeContext
-from srfix.serde.spark import Engine, from_registry, plan_read, plan_write, to_registry
+from srfix.serde import AvroSerializer, BadRowError, RegistryClient, SerdeContext
+from srfix.serde.spark import NEWEST, Engine, clear_errors, from_registry, plan_read, plan_write, to_registry
 from tests.spark.reading_world import ENGINES, EngineCase, frame
 from tests.spark.source_world import Topic
 
@@ -82,3 +82,28 @@ def test_what_was_read_is_written_back(spark: SparkSession, client: RegistryClie
         rows = rows.withColumn("T", rows["T"].cast("int"))
     written = rows.transform(to_registry(plan, from_=["D", "T", "A", "L"], engine=engine))
     assert sorted(bytes(row["value"]) for row in written.collect()) == sorted(filter(None, payloads))
+
+
+FINE = """SELECT * FROM VALUES (1, TIMESTAMP'2024-05-06 07:08:09.123456'), (2, NULL),
+    (3, TIMESTAMP'1969-12-31 23:59:59.999999') AS t(id, seen)"""
+
+
+@pytest.mark.parametrize("engine", ["jvm", "arrow"])
+def test_with_micros_a_frame_reads_back_equal(spark: SparkSession, client: RegistryClient, engine: Engine) -> None:
+    df = spark.sql(FINE)
+    with pytest.raises(BadRowError, match="needs whole milliseconds"), clear_errors():
+        df.transform(to_registry(plan_write(client, "millis", df.schema), engine=engine)).collect()
+    plan = plan_write(client, "users", df.schema, times="micros")
+    payloads = [row["value"] for row in df.transform(to_registry(plan, engine=engine)).collect()]
+    written = frame(spark, payloads).transform(from_registry(plan_read(client, "users", "ID INT, SEEN TIMESTAMP")))
+    assert written.orderBy("offset").select("value.*").collect() == df.collect()
+
+
+def test_what_newest_read_is_written_back_under_the_same_schema(spark: SparkSession, client: RegistryClient) -> None:
+    df = spark.sql(FINE)
+    written = df.transform(to_registry(plan_write(client, "users", df.schema, times="micros"), engine="jvm"))
+    payloads = [bytes(row["value"]) for row in written.collect()]
+    read = frame(spark, payloads).transform(from_registry(plan_read(client, "users", NEWEST))).orderBy("offset")
+    plan = plan_write(client, "users", schema=NEWEST)
+    lower = read.select("value.*").toDF("id", "seen")
+    assert [bytes(row["value"]) for row in lower.transform(to_registry(plan)).collect()] == payloads

@@ -28,7 +28,7 @@ from typing import Final, Literal, Self
 from srfix.serde.arguments import check_instance, flag, member
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.given import GivenColumns, given_columns
-from srfix.serde.columns.times import Times, given_times
+from srfix.serde.columns.times import Times, WrittenTimes, given_times
 from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.errors import EncodeError, UsageError
 from srfix.serde.formats.table import Format
@@ -56,7 +56,7 @@ class AvroSerializer(FramedSerializer):
     The schema is registered once under the subject of each topic, by a POST whose answer is awaited; a cached read
     never replaces it. With `register=False` the subject must already hold the schema. Nothing is rounded, and no value
     changes its kind: a TIME or TIMESTAMP is written in milliseconds, so a finer time is refused, unless `cut_times` is
-    set. Thread-safe; picklable if its registry is.
+    set, or `times="micros"`. Thread-safe; picklable if its registry is.
 
     >>> from srfix.serde import SerdeContext, parse_columns
     >>> serialize = AvroSerializer(registry, parse_columns("ID BIGINT, NAME STRING"))
@@ -83,14 +83,15 @@ class AvroSerializer(FramedSerializer):
         normalize: bool = False,
         schema_id_framing: Framing = Framing.PREFIX_ID,
         cut_times: bool = False,
-        times: Times = "datetimes",
+        times: WrittenTimes = "datetimes",
     ) -> None:
         """A serializer of columns, or of rows under an existing schema; other parameters are those of
         `FramedSerializer`.
 
         :param full_name: the internal schema's record name with its namespace; None for ksqlDB's name.
         :param cut_times: True to cut times that are finer than the schema's unit; otherwise they are refused.
-        :param times: with `"integers"`, a DATE, TIME or TIMESTAMP is given as the integer to write.
+        :param times: with `"integers"`, a DATE, TIME or TIMESTAMP is given as the integer to write; with `"micros"`, the
+            columns' own schema has microseconds.
         :raises ColumnError: if the columns cannot be used, or Avro does not allow their names.
         :raises UsageError: if none of columns, schema_id and version is given, or both schema_id and version.
         """

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self, TypeAlias, cast, get_args
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.half import half_of
-from srfix.serde.columns.times import Times, with_times
+from srfix.serde.columns.times import WrittenTimes, with_times
 from srfix.serde.columns.types import Columns
 from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.errors import UsageError
@@ -49,8 +49,8 @@ class RowSpec:
     """False if a body is the bare value of the only column; None for ksqlDB's default, which `half` resolves."""
     case_rule: CaseRule = CaseRule.UNIQUE
     """The rule that matches the names of fields, or a row's keys, to the columns."""
-    times: Times = "datetimes"
-    """`"integers"` if a DATE, TIME or TIMESTAMP is the integer in the record."""
+    times: WrittenTimes = "datetimes"
+    """`"integers"` if a DATE, TIME or TIMESTAMP is the integer in the record; `"micros"` only for a writer."""
     nullable_representation: NullableRepresentation | None = None
     """Protobuf: how a null differs from a default value."""
     delimiter: str | None = None

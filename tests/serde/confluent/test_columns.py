@@ -103,6 +103,8 @@ class TestRows:
         ):
             payload = write({"Id": 7, "name": "Ada"}, "t")
             assert AvroDeserializer(ours)(payload, "t") == {"Id": 7, "name": "Ada"}
+            with pytest.raises(EncodeError, match="->ID feeds no column"):
+                write({"ID": 7, "name": "Ada"}, "t")
         with pytest.raises(UsageError, match=r"^case_rule does not work together with a schema to write under"):
             AvroSerializer(ours, WRITTEN, columns=columns, case_rule="ksqldb")
 

@@ -289,7 +289,9 @@ class WrittenColumns:
             )
         # The schema was made for these bodies, so they are checked against it only on request.
         validate = validate and (not is_own or (conf or {}).get("validate") is True)
-        self._plans = ColumnPlans(format_of(schema_type), replace(self._spec, validate=validate, times=times))
+        rule = self._spec.case_rule if is_own else CaseRule.EXACT
+        spec = replace(self._spec, validate=validate, times=times, case_rule=rule)
+        self._plans = ColumnPlans(format_of(schema_type), spec)
         self._is_own = is_own
 
     def schema(self, role: Role) -> Schema:

@@ -23,7 +23,7 @@ from srfix.serde.casing import CaseRule
 from srfix.serde.closing import Closing
 from srfix.serde.column_sources.given import GivenColumns, given_columns
 from srfix.serde.columns.half import roles_of
-from srfix.serde.columns.times import Times, given_times
+from srfix.serde.columns.times import Times, WrittenTimes, given_times, given_written_times
 from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format, check_schema_type
@@ -88,7 +88,7 @@ class FramedSerializer(FramedWriter, Closing):
         full_name: str | None = None,
         validate: bool = False,
         cut_times: bool = False,
-        times: Times = "datetimes",
+        times: WrittenTimes = "datetimes",
         nullable_representation: NullableRepresentation | None = None,
     ) -> None:
         """A serializer of columns, or of rows under an existing schema.
@@ -111,11 +111,12 @@ class FramedSerializer(FramedWriter, Closing):
             argument has the wrong type.
         """
         is_protobuf = self._format is Format.PROTOBUF
+        has_own_schema = self._format is Format.AVRO and schema_id is None and version is None
         spec = WriteSpec(
             full_name=text_or_none("full_name", full_name),
             validate=flag("validate", validate),
             cut_times=flag("cut_times", cut_times),
-            times=given_times(times),
+            times=given_written_times(times, has_own_schema=has_own_schema),
             nullable_representation=given_representation(nullable_representation, is_protobuf=is_protobuf),
             case_rule=member("case_rule", CaseRule, case_rule),
             generation=member("generation", Generation, generation),

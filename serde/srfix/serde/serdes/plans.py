@@ -43,8 +43,9 @@ class ColumnPlans:
     def encode_under(self, schema: Schema, references: tuple[str, ...], role: Role) -> EncodeOrNone:
         """Under a schema that is not the columns' own."""
         check_schema_type(schema.schema_type, self._format)
-        spec = replace(self._spec.half(role, self._format.wraps), case_rule=CaseRule.EXACT)
+        spec = self._spec.half(role, self._format.wraps)
         if spec.columns is None:
+            spec = replace(spec, case_rule=CaseRule.EXACT)
             return self._validated(encode_plan(self._format, schema.text, spec, references), schema, references)
         encode = schema_module_of(self._format).encoder_under(schema.text, spec, references)
         return self._validated(encode if spec.wrapped else NoneForNull(encode, spec), schema, references)

@@ -9,7 +9,7 @@ from textwrap import shorten
 from typing import Final, Generic, Literal, TypeAlias, TypeVar
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns.times import Times
+from srfix.serde.columns.times import WrittenTimes
 from srfix.serde.connect.columns import Dropped
 from srfix.serde.errors import Reason, SrfixError
 from srfix.serde.formats.table import Format
@@ -58,8 +58,8 @@ class Decisions(Generic[_Spec]):
         return self.spec.case_rule
 
     @property
-    def times(self) -> Times:
-        """`"integers"` if a DATE, TIME or TIMESTAMP is the integer in the record."""
+    def times(self) -> WrittenTimes:
+        """`"integers"` if a DATE, TIME or TIMESTAMP is the integer in the record; `"micros"` only if it is written."""
         return self.spec.times
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args, overload
 
 from srfix.serde.arguments import word
 from srfix.serde.errors import EngineRefusedError, JarMissingError, SparkError, UsageError, WorkerPackageError
@@ -29,12 +29,13 @@ from srfix.serde.spark.interface import LOG, Engine, reason_columns
 from srfix.serde.spark.read.topics import Options, sink_options
 from srfix.serde.spark.releases import arrow_or, lacks_arrow, missing_jar
 from srfix.serde.spark.session import check_session
+from srfix.serde.spark.write.column import column_write
 from srfix.serde.spark.write.decisions import FrameRow, frame_row
 from srfix.serde.spark.write.jvm import JvmWrite, jvm_write
 from srfix.serde.spark.write.plan import WritePlan
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 NullRows: TypeAlias = Literal["refuse", "tombstone"]
@@ -46,8 +47,10 @@ Quarantine: TypeAlias = "Callable[[DataFrame, int], object]"
 """Keeps a micro-batch's rows that could not be written. It gets these rows and the batch's id."""
 
 
+@overload
 def to_registry(
     plan: WritePlan,
+    /,
     *,
     from_: str | Sequence[str] | None = None,
     into: str | None = None,
@@ -55,12 +58,32 @@ def to_registry(
     on_error: OnUnwritable = "fail",
     engine: Engine = "auto",
     workers_have_srfix: bool | None = None,
-) -> Callable[[DataFrame], DataFrame]:
-    """For `df.transform`, in batches and streams: adds a column of payloads for Kafka.
+) -> Callable[[DataFrame], DataFrame]: ...
+@overload
+def to_registry(columns: str | Column | Sequence[str | Column], plan: WritePlan, /) -> Column: ...
+def to_registry(
+    first: WritePlan | str | Column | Sequence[str | Column],
+    second: WritePlan | None = None,
+    /,
+    *,
+    from_: str | Sequence[str] | None = None,
+    into: str | None = None,
+    null_rows: NullRows = "refuse",
+    on_error: OnUnwritable = "fail",
+    engine: Engine = "auto",
+    workers_have_srfix: bool | None = None,
+) -> Callable[[DataFrame], DataFrame] | Column:
+    """`to_registry(plan)` is for `df.transform`: it adds a column of payloads for Kafka. `to_registry(columns, plan)` is a
+    Column for `select`. Both work in batches and streams.
 
-    The frame's other columns stay, also those that make the row; Kafka's sink uses only key, value, topic, partition
-    and headers. In the framing HEADER_GUID, the GUID is added to `headers`. For keys and values, transform the frame
-    twice, with a plan for each.
+    **As a Column**, like Spark's `to_avro`: from a list of columns that make the row, or from the struct that is the row.
+    Only the jvm engine writes it, and there are no options. The row must have the plan's columns in their order, with the
+    types that they have in Spark; letter case counts only if the plan's case rule says so. A null row fails the job. The
+    Column is made for the active session.
+
+    **For a frame**: its other columns stay, also those that make the row; Kafka's sink uses only key, value, topic,
+    partition and headers. In the framing HEADER_GUID, the GUID is added to `headers`. For keys and values, transform the
+    frame twice, with a plan for each.
 
     :param from_: the columns that make the row, or the struct column that is the row. With None, the struct column
         `into` is the row, if the frame has this column; otherwise all columns make the row, except those of Kafka's
@@ -77,7 +100,8 @@ def to_registry(
     :param engine: the engine that encodes; `auto` chooses jvm if that engine is exact and Spark has the jar spark-avro.
     :param workers_have_srfix: False if the executors lack srfix: then the arrow engine is refused. srfix does not check
         the executors; an executor without srfix reports it and fails the job.
-    :raises UsageError: if an argument is an unknown word.
+    :raises UsageError: if an argument is an unknown word, or is not for a Column.
+    :raises EngineRefusedError: for a Column, if only the arrow engine can write the plan's columns.
 
     The transformation raises, before any job:
 
@@ -88,6 +112,24 @@ def to_registry(
     :raises WorkerPackageError: if the arrow engine is needed, and `workers_have_srfix` is False.
     :raises UsageError: if the frame lacks the columns, or it is not clear which columns make the row.
     """
+    plan = first if second is None else second
+    if not isinstance(plan, WritePlan):
+        raise UsageError(
+            "to_registry was given no plan from plan_write: call to_registry(plan) or to_registry(columns, plan)."
+        )
+    if second is not None:
+        options = (from_, into, null_rows, on_error, engine, workers_have_srfix)
+        if isinstance(first, WritePlan) or options != (None, None, "refuse", "fail", "auto", None):
+            raise UsageError(
+                "to_registry(columns, plan) is an expression without options. With options, transform a frame: "
+                "df.transform(to_registry(plan, …))."
+            )
+        from srfix.serde.spark._pyspark.frames import active_session
+        from srfix.serde.spark._pyspark.write import written_column
+
+        made = column_write(plan)
+        check_session(active_session(), kafka=False)
+        return written_column(first, plan, made)
     word("null_rows", null_rows, get_args(NullRows))
     word("on_error", on_error, get_args(OnUnwritable))
     word("engine", engine, get_args(Engine))

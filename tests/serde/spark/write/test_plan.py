@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import json
 import pickle
 from typing import Any
 
@@ -11,14 +13,14 @@ from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.types import BIGINT, INTEGER, STRING, Column
 from srfix.serde.connect.generations import Generation
-from srfix.serde.errors import ResolveError, UsageError
+from srfix.serde.errors import ColumnError, ResolveError, UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.schemas.errors import IncompatibleSchemaError
 from srfix.serde.schemas.models import Schema
 from srfix.serde.serializer import AvroSerializer
-from srfix.serde.spark.read.plan import plan_read
+from srfix.serde.spark.read.plan import NEWEST, plan_read
 from srfix.serde.spark.write.plan import WritePlan, plan_write
 from srfix.serde.subjects.names import Role
 from srfix.serde.subjects.strategies import FixedSubject, RecordSubject
@@ -27,6 +29,12 @@ from tests.serde.fakes import spark_struct
 
 EMULATE = "8.2"
 COLUMNS = "ID BIGINT, NAME STRING"
+NEWEST_TEXT = """{"type": "record", "name": "R", "fields": [
+    {"name": "id", "type": "long"},
+    {"name": "Seen", "type": ["null", {"type": "long", "logicalType": "timestamp-micros"}]},
+    {"name": "u", "type": ["null", "int", "string"]},
+    {"name": "At", "type": {"type": "long", "logicalType": "time-micros"}}
+]}"""
 OTHER = '{"type":"record","name":"Other","fields":[{"name":"id","type":"long"}]}'
 
 
@@ -191,6 +199,61 @@ class TestPlanWrite:
         with pytest.raises(UsageError, match="AVRO is written under a schema of a registry"):
             plan_write(None, "users", COLUMNS)
 
+    def test_with_micros_the_columns_schema_holds_every_time_of_a_frame(self, client: RegistryClient) -> None:
+        nested = "SEEN TIMESTAMP, T TIME, S STRUCT<L ARRAY<TIMESTAMP>>, D DATE"
+        plan = plan_write(client, "users", nested, times="micros", generation=Generation.FROM_0_29)
+        assert plan.schema is not None
+        assert "millis" not in plan.schema.text
+        assert plan.schema.text.count('{"type":"long","logicalType":"timestamp-micros"}') == 2
+        seen = datetime.datetime(2024, 5, 6, 7, 8, 9, 123_456, datetime.UTC)
+        row = {"SEEN": seen, "T": datetime.time(1, 2, 3, 4), "S": {"L": [seen, None]}, "D": datetime.date(2024, 5, 6)}
+        payload = plan.serializer()(row, plan.context())
+        assert plan_read(client, "users", nested).deserializer()(payload, plan.context()) == row
+
+    @pytest.mark.parametrize(
+        "given",
+        [
+            {"format": Format.JSON_SR, "columns": COLUMNS},
+            {"format": Format.JSON, "columns": COLUMNS},
+            {"schema": OTHER},
+            {"columns": COLUMNS, "version": 1},
+        ],
+    )
+    def test_micros_are_for_the_columns_own_avro_schema(self, client: RegistryClient, given: dict[str, Any]) -> None:
+        with pytest.raises(UsageError, match=r"^times='micros' is only for columns"):
+            plan_write(client, "users", times="micros", **given)
+
+    def test_what_newest_reads_is_written_back(self, registry: FixtureRegistry, client: RegistryClient) -> None:
+        registry.seed("users-value", NEWEST_TEXT)
+        registry.seed("users-key", '"long"')
+        seen = datetime.datetime(2024, 5, 6, 7, 8, 9, 123_456, datetime.UTC)
+        row = {"id": 7, "Seen": seen, "u": {"int": None, "string": "x"}, "At": 5}
+        plan = plan_write(client, "users", schema=NEWEST)
+        assert plan.columns == plan_read(client, "users", NEWEST).columns
+        payload = plan.serializer()({name.upper(): value for name, value in row.items()}, plan.context())
+        assert plan_read(client, "users", NEWEST).deserializer()(payload, plan.context()) == row
+        key = plan_write(client, "users", schema=NEWEST, role=Role.KEY)
+        assert key.serializer()({"rowkey": 3}, key.context()) == key.prefix + b"\6"
+        assert registry.writes == 0
+
+    @pytest.mark.parametrize(
+        ("type_", "why"),
+        [
+            ({"type": "int", "logicalType": "time-millis"}, r"^NEWEST leaves out fields of version 1.*->t: "),
+            (
+                {"type": "array", "items": {"type": "long", "connect.name": "io.debezium.time.MicroTimestamp"}},
+                r"->t->ARRAY",
+            ),
+        ],
+    )
+    def test_what_newest_cannot_write_back_is_refused_when_planned(
+        self, registry: FixtureRegistry, client: RegistryClient, type_: object, why: str
+    ) -> None:
+        fields = [{"name": "id", "type": "long"}, {"name": "t", "type": type_}]
+        registry.seed("users-value", json.dumps({"type": "record", "name": "R", "fields": fields}))
+        with pytest.raises(ColumnError, match=why):
+            plan_write(client, "users", schema=NEWEST)
+
     @pytest.mark.parametrize("format_", [Format.AVRO, Format.JSON])
     @pytest.mark.parametrize(
         "wrong", [{"case_rule": "lower"}, {"wrap": "no"}, {"times": "numbers"}, {"cut_times": "no"}, {"role": "keys"}]
@@ -218,10 +281,10 @@ class TestExplain:
         assert said.endswith("  columns, matched by the case rule 'unique':\n    ID BIGINT\n    NAME STRING")
 
     def test_it_says_before_the_job_that_a_finer_time_does_not_fit(self, client: RegistryClient) -> None:
-        words = (
-            "  times       in whole milliseconds: a row with a finer time cannot be written (cut_times=True cuts it)"
-        )
-        assert words in plan_write(client, "users", "SEEN TIMESTAMP").explain().splitlines()
+        words = "  times       in whole milliseconds: a finer time cannot be written (%scut_times=True cuts it)"
+        said = plan_write(client, "users", "SEEN TIMESTAMP").explain().splitlines()
+        assert words % "times='micros' keeps it, " in said
+        assert words % "" in plan_write(client, "users", version=1).explain().splitlines()
         assert "times" not in plan_write(client, "days", "BORN DATE").explain()
 
     def test_hundreds_of_columns_are_ten_lines_too(self, client: RegistryClient) -> None:

@@ -21,6 +21,8 @@ from srfix.serde.connect.schema import (
     DECIMAL_SCALE,
     LOCAL_TIMESTAMP_NAME,
     NARROW,
+    TIME_NAME,
+    TIMESTAMP_NAME,
     ConnectField,
     ConnectSchema,
     ConnectType,
@@ -86,7 +88,8 @@ def internal_schema(spec: WriteSpec, role: Role = Role.VALUE) -> str:
     require_string_keys(half.known_columns, "Avro")
     name = KSQLDB_FULL_NAME if spec.full_name is None else spec.full_name.strip()
     schema = avro_compatible(connect_of(half.known_columns, wrapped=half.wrapped), name)
-    return avro_text(schema, meta_data=has_connect_properties(spec.generation, spec.written_by))
+    meta_data = has_connect_properties(spec.generation, spec.written_by)
+    return avro_text(schema, meta_data=meta_data, micros=spec.times == "micros")
 
 
 def avro_compatible(schema: ConnectSchema, full_name: str) -> ConnectSchema:
@@ -156,16 +159,19 @@ _PRIMITIVES: Final = {
     ConnectType.BYTES: "bytes",
 }
 _LOGICAL: Final = LOGICAL_OF | {LOCAL_TIMESTAMP_NAME: "local-timestamp-micros"}
+_MICROS: Final = {TIME_NAME: "time-micros", TIMESTAMP_NAME: "timestamp-micros"}
+"""Connect does not know these types, so they have none of its properties."""
 
 
-def avro_text(schema: ConnectSchema, *, meta_data: bool) -> str:
+def avro_text(schema: ConnectSchema, *, meta_data: bool, micros: bool = False) -> str:
     """Compact, keys in Avro's order: the type's own, then AvroData's (`connect.meta.data` decides, except MapEntry)."""
-    return java_schema(json.dumps(_Writer(meta_data=meta_data).type(schema)))
+    return java_schema(json.dumps(_Writer(meta_data=meta_data, micros=micros).type(schema)))
 
 
 class _Writer:
-    def __init__(self, *, meta_data: bool) -> None:
+    def __init__(self, *, meta_data: bool, micros: bool) -> None:
         self._meta_data = meta_data
+        self._micros = micros
         self._written: dict[str, ConnectSchema] = {}
 
     def type(self, schema: ConnectSchema) -> _Json:
@@ -173,6 +179,8 @@ class _Writer:
         return ["null", written] if schema.optional else written
 
     def _required(self, schema: ConnectSchema) -> _Json:
+        if self._micros and schema.name in _MICROS:
+            return {"type": "long", "logicalType": _MICROS[schema.name]}
         properties = self._properties(schema)
         match schema.type:
             case ConnectType.STRUCT:

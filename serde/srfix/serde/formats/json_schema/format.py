@@ -167,7 +167,7 @@ def encoder_under(schema_text: str, spec: WriteSpec, references: tuple[str, ...]
         return check_encoder(_value(schema, Struct(spec.known_columns), "", spec))
     (column,) = spec.known_columns
     check = _with_null(schema, column.type, "", spec)
-    record = record_of(CaseRule.EXACT, {column.name: check})
+    record = record_of(spec.case_rule, {column.name: check})
     return check_encoder(record.check, single=column.name)
 
 
@@ -255,4 +255,4 @@ def _struct(schema: ConnectSchema, column: Struct, path: str, spec: WriteSpec) -
                 written[name] = defaults[name]
         return written
 
-    return record_of(CaseRule.EXACT, checks).check.within(lambda convert: partial(converted, convert))
+    return record_of(spec.case_rule, checks).check.within(lambda convert: partial(converted, convert))

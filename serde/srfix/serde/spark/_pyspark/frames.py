@@ -254,8 +254,8 @@ def decoded_column(
     on_error: OnBadRow,
     choose: Callable[[ReadPlan, SparkSession], EngineChoice],
 ) -> Column:
-    decoding = decoding_of(plan, choose(plan, _session()))
-    judged = judged_payloads(decoding, _binary(_column(payload)), None if headers is None else _column(headers))
+    decoding = decoding_of(plan, choose(plan, active_session()))
+    judged = judged_payloads(decoding, _binary(as_column(payload)), None if headers is None else as_column(headers))
     return F.get(F.transform(judged, lambda one: _result(one, plan, on_error)), F.lit(0))
 
 
@@ -317,15 +317,15 @@ def _binary(column: Column) -> Column:
     return F.when(F.typeof(column) == "binary", column.cast("binary")).otherwise(F.raise_error(message).cast("binary"))
 
 
-def _column(column: str | Column) -> Column:
+def as_column(column: str | Column) -> Column:
     return F.col(column) if isinstance(column, str) else column
 
 
-def _session() -> SparkSession:
+def active_session() -> SparkSession:
     try:
         return SparkSession.active()  # the thread's session, otherwise one that another thread started
     except PySparkException:
         raise UsageError(
             "There is no active Spark session, but srfix needs one to choose a column's engine. Start a session "
-            "first, or use df.transform(from_registry(plan)), which uses the frame's session."
+            "first, or use df.transform(…), which uses the frame's session."
         ) from None

@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import and_
+from typing import cast
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -13,10 +14,11 @@ from pyspark.sql.avro.functions import to_avro
 from pyspark.sql.types import BinaryType, StringType, StructType
 
 from srfix.serde.errors import Reason
-from srfix.serde.spark._pyspark.frames import is_bad_row, named
+from srfix.serde.spark._pyspark.frames import as_column, is_bad_row, named
 from srfix.serde.spark._pyspark.shipping import Shipped
 from srfix.serde.spark.frame_types import sql_text
 from srfix.serde.spark.interface import ReasonColumns, reason_columns
+from srfix.serde.spark.write.column import ROW, ColumnWrite
 from srfix.serde.spark.write.decisions import FrameRow, bad_row_words
 from srfix.serde.spark.write.jvm import JvmWrite
 from srfix.serde.spark.write.plan import WritePlan
@@ -34,6 +36,11 @@ _NOT_MARKED = (
     "If srfix wrote this row, the row would delete its key. Leave the row out; or, if you want to delete the key, set the "
     "column with the mark to true."
 )
+_NULL_ROW = (
+    "The row is null. If it is written, it deletes its key. Leave the row out; or, if you want to delete the key, use "
+    "df.transform(to_registry(plan, null_rows='tombstone'))."
+)
+_CAST = "cast or reorder the columns, or use df.transform(to_registry(plan)), which does that."
 _HEADERS = "array<struct<key: string, value: binary>>"
 
 
@@ -48,11 +55,32 @@ def arrow_written(plan: WritePlan, row: FrameRow) -> Column:
 
 
 def jvm_written(plan: WritePlan, write: JvmWrite) -> Column:
-    body = F.expr(write.row) if write.is_raw else to_avro(F.expr(write.row), write.schema)
+    payload = _framed(plan, write, F.expr(write.row))
+    return payload if write.is_null is None else F.when(~F.expr(write.is_null), payload)
+
+
+def _framed(plan: WritePlan, write: JvmWrite, row: Column) -> Column:
+    body = row if write.is_raw else to_avro(row, write.schema)
     if write.skipped:
         body = F.substring(body, 1 + write.skipped, 1 << 30)
-    payload = F.concat(F.lit(plan.prefix), body) if plan.prefix else body
-    return payload if write.is_null is None else F.when(~F.expr(write.is_null), payload)
+    return F.concat(F.lit(plan.prefix), body) if plan.prefix else body
+
+
+def written_column(column: str | Column | Sequence[str | Column], plan: WritePlan, made: ColumnWrite) -> Column:
+    """Spark knows the row's type before it runs, so the check of it reads no row."""
+    struct = F.struct(*column) if isinstance(column, list | tuple) else as_column(cast("str | Column", column))
+    type_ = StructType.fromJson(made.struct)
+    found, wanted = F.typeof(struct), type_.simpleString()
+    is_type = found == wanted if made.is_exact else F.lower(found) == wanted.lower()
+    before, behind = "to_registry was given a row of the type ", f", but the plan needs {wanted}: {_CAST}"
+    other = F.raise_error(F.concat(F.lit(before), found, F.lit(behind))).cast(type_)
+    row = F.when(is_type, struct.cast(type_)).otherwise(other)
+    sql_before, sql_behind = bad_row_words(plan, made.row.place)
+    refused = f"raise_error(concat({sql_before}, {sql_text(_NULL_ROW)}, {sql_behind}))"
+    cases = f"WHEN {made.row.is_null} THEN {refused} WHEN {made.write.is_null} THEN NULL ELSE {made.write.row}"
+    # A lambda's variable is computed once, and can be used several times.
+    bound = F.call_function("transform", F.array(row), F.expr(f"{ROW} -> CASE {cases} END"))
+    return _framed(plan, made.write, F.get(bound, F.lit(0)))
 
 
 def encode_frame(

@@ -37,8 +37,8 @@ class WriteDecisions(Decisions[WriteSpec]):
     subject: Subject | None = None
     """The subject that holds it."""
     is_given: bool = False
-    """True if the columns are written under a schema that was not made from them: names must match exactly, and nothing
-    is coerced."""
+    """True if the columns are written under a schema that was not made from them: columns have its fields' exact names,
+    and nothing is coerced."""
 
     @property
     def columns(self) -> Columns | None:

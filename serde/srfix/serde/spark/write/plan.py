@@ -5,29 +5,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from srfix.serde.arguments import flag, flag_or_none, member
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.from_spark import SparkSchema
 from srfix.serde.column_sources.given import GivenColumns, given_columns
 from srfix.serde.columns.text import print_columns, print_type
-from srfix.serde.columns.times import Times, given_times
+from srfix.serde.columns.times import WrittenTimes, given_written_times
 from srfix.serde.connect.columns import NameRule
 from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.errors import ColumnError, EngineRefusedError, RegistryError, UsageError
+from srfix.serde.formats.avro import load
+from srfix.serde.formats.avro.write.trees import under_existing, unwritable
+from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.formats.table import Format, record_name, usable_delimiter
 from srfix.serde.html import preformatted
 from srfix.serde.interface import SchemaLookup, SchemaRegistrar
-from srfix.serde.registries.given import AnyClient
+from srfix.serde.registries.given import AnyClient, given_registry
 from srfix.serde.schemas.models import Schema
 from srfix.serde.serdes.framed_serializer import TOPIC_SUBJECT, FramedSerializer
 from srfix.serde.serializer import FRAMED
 from srfix.serde.spark.interface import first_ones, short_text
+from srfix.serde.spark.read.decisions import PlanLookups, PlanRegistry
+from srfix.serde.spark.read.plan import Newest, newest_half
 from srfix.serde.spark.write.decisions import FrameRow, WriteDecisions, frame_row
 from srfix.serde.spark.write.jvm import jvm_write, write_feeds
-from srfix.serde.specs import NullableRepresentation, WriteSpec, given_representation
-from srfix.serde.subjects.names import Role, SubjectStrategy
+from srfix.serde.specs import NullableRepresentation, ReadSpec, WriteSpec, given_representation
+from srfix.serde.subjects.names import Role, Subject, SubjectStrategy
 from srfix.serde.subjects.strategies import subject_of
 from srfix.serde.wire import Framing
 
@@ -52,7 +57,8 @@ def _entries(
     elif plan.cut_times:
         yield "times", "cut if they are finer than the schema's unit"
     elif plan.schema is not None and '"timestamp-millis"' in plan.schema.text:
-        yield "times", "in whole milliseconds: a row with a finer time cannot be written (cut_times=True cuts it)"
+        way_out = "" if plan.columns is None or plan.is_given else "times='micros' keeps it, "
+        yield "times", f"in whole milliseconds: a finer time cannot be written ({way_out}cut_times=True cuts it)"
     if frame is None:
         yield "engines", "decided with the frame: explain(df.schema)"
         return
@@ -135,7 +141,7 @@ def plan_write(
     case_rule: CaseRule = CaseRule.UNIQUE,
     names: NameRule = "upper",
     wrap: bool | None = None,
-    schema: str | Schema | None = None,
+    schema: str | Schema | Newest | None = None,
     schema_id: int | None = None,
     version: int | Literal["latest"] | None = None,
     register: bool = True,
@@ -146,7 +152,7 @@ def plan_write(
     schema_id_framing: Framing = Framing.PREFIX_ID,
     validate: bool = False,
     cut_times: bool = False,
-    times: Times = "datetimes",
+    times: WrittenTimes = "datetimes",
     delimiter: str | None = None,
     nullable_representation: NullableRepresentation | None = None,
 ) -> WritePlan:
@@ -161,7 +167,8 @@ def plan_write(
     :param names: how a frame's names become columns: in upper case, like unquoted names in SQL, or unchanged.
     :param wrap: whether a single column is wrapped in a record; None for ksqlDB's default, which does not wrap a key's
         column.
-    :param schema: the exact schema to write under: the text, or a schema with references.
+    :param schema: the exact schema to write under: the text, or a schema with references; or `NEWEST`, for rows that
+        were read with `NEWEST`: their columns are written under the subject's newest schema.
     :param schema_id: the id of a schema to write under. The schema must exist, and the subject must hold it.
     :param version: the version of the subject to write under.
     :param register: False if the subject must already hold the schema; then nothing is registered.
@@ -174,6 +181,8 @@ def plan_write(
     :param cut_times: True to cut times that are finer than the written unit (milliseconds, unless the schema says
         otherwise); otherwise a row with such a time cannot be written.
     :param times: with `"integers"`, a DATE, TIME or TIMESTAMP is given as the integer for the record (see `plan_read`).
+        With `"micros"`, the columns' own Avro schema has `time-micros` and `timestamp-micros`, so it holds every time of
+        a frame. srfix reads them as TIME and TIMESTAMP; ksqlDB and Connect read numbers.
     :param delimiter: DELIMITED: the separator between fields, like ksqlDB's VALUE_DELIMITER; None for a comma.
     :param nullable_representation: Protobuf: how a null differs from 0 and from an empty text: `"optional"` or
         `"wrapper"`. With None such a null is lost, as in ksqlDB.
@@ -195,7 +204,10 @@ def plan_write(
             f"{format.name}."
         )
     declared = None if columns is None else given_columns(columns, names=names)
-    case_rule, times = member("case_rule", CaseRule, case_rule), given_times(times)
+    exists = schema_id is not None or version is not None
+    has_own_schema = format is Format.AVRO and declared is not None and not exists
+    case_rule = member("case_rule", CaseRule, case_rule)
+    times = given_written_times(times, has_own_schema=has_own_schema)
     cut_times, validate = flag("cut_times", cut_times), flag("validate", validate)
     spec = WriteSpec(
         columns=declared,
@@ -207,7 +219,6 @@ def plan_write(
         nullable_representation=representation,
     )
     half = format.settled(spec).half(role, format.wraps)
-    exists = schema_id is not None or version is not None
     if format not in FRAMED:
         schema_options = {"schema=": schema, "schema_id=": schema_id, "version=": version}
         given = [name for name, value in schema_options.items() if value is not None]
@@ -237,6 +248,10 @@ def plan_write(
             raise UsageError(
                 "schema= already says how rows are written, so leave out full_name and nullable_representation."
             )
+    if isinstance(schema, Newest):
+        spec, version = _newest(registry, subjects(topic, role), spec, format, role)
+        half, schema, declared, exists = spec, None, spec.columns, True
+    if schema is not None:
         # A missing method of the registry raises an error when it is called.
         options = WriteSpec(validate=validate, cut_times=cut_times, times=times).options()
         serializer = kind.for_schema(registry, schema, **common, **options)
@@ -248,13 +263,40 @@ def plan_write(
     except RegistryError as error:
         error.add_note(f"No job was started, so nothing was written to the topic {topic!r}.")
         raise
+    if exists and declared is not None and format is Format.AVRO:
+        tree = under_existing(AvroType(load(settled.schema.text, settled.references)), half)
+        if wrong := list(unwritable(tree)):
+            raise ColumnError(
+                f"The {role.value}s of topic {topic!r} cannot be written under schema id {settled.published.schema_id}: "
+                f"{'; '.join(wrong)}. Declare other columns, or leave these out."
+            )
     return WritePlan(
         topic=topic,
         role=role,
         format=format,
-        spec=replace(half, case_rule=CaseRule.EXACT) if declared is None or exists else half,
+        spec=replace(half, case_rule=CaseRule.EXACT) if declared is None else half,
         framing=schema_id_framing,
         settled=settled,
         subject=subject_of(subjects, topic, role, lambda: record_name(settled.schema, settled.references)),
         is_given=exists and declared is not None,
     )
+
+
+def _newest(
+    registry: SchemaRegistrar | SchemaLookup | AnyClient,
+    subject: Subject,
+    spec: WriteSpec,
+    format: Format,  # noqa: A002 - its name everywhere
+    role: Role,
+) -> tuple[WriteSpec, int]:
+    """The columns of `NEWEST` as a spec, and the version of their schema."""
+    lookups = PlanLookups(cast("PlanRegistry", given_registry(registry)[0]))
+    reads = ReadSpec(wrap=spec.wrap, case_rule=spec.case_rule, times=spec.times)
+    read, newest = newest_half(lookups, (subject,), reads, format_=format, role=role)
+    if newest.dropped:
+        left_out = "; ".join(f"{field.path}: {field.reason}" for field in newest.dropped)
+        raise ColumnError(
+            f"NEWEST leaves out fields of version {newest.version} of {subject!r}, which rows could not keep: {left_out}. "
+            f"To write the other fields, pass their columns and version={newest.version}."
+        )
+    return replace(spec, columns=read.columns, wrap=read.wrap), newest.version

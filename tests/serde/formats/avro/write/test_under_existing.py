@@ -25,7 +25,7 @@ from typing import Any
 import fastavro
 import pytest
 
-from srfix.serde import ColumnError, EncodeError, SchemaError, parse_columns
+from srfix.serde import CaseRule, ColumnError, EncodeError, SchemaError, parse_columns
 from srfix.serde.formats.avro.write.encoder import encoder_under
 from srfix.serde.specs import WriteSpec
 from tests.serde import avro_schemas as avro
@@ -282,6 +282,9 @@ class TestRoots:
         write = encoder_under(text, WriteSpec(columns=parse_columns("S STRUCT<X INT>")), references=(inner,))
         assert write({"S": {"X": 1}}, b"") == b"\x02"
 
-    def test_what_is_no_column_is_refused(self) -> None:
+    def test_a_row_s_names_are_matched_by_the_case_rule(self) -> None:
+        schema = _record(_field("A", "int", 1))
+        assert _written(schema, "A INT", {"a": 2}) == {"A": 2}
+        exact = WriteSpec(columns=parse_columns("A INT"), case_rule=CaseRule.EXACT)
         with pytest.raises(EncodeError, match=r"->a feeds no column"):
-            _written(_record(_field("A", "int", 1)), "A INT", {"a": 1})
+            encoder_under(json.dumps(schema), exact)({"a": 1}, b"")

@@ -10,7 +10,7 @@ from typing import cast
 
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.columns.half import require_string_keys
-from srfix.serde.columns.times import Times
+from srfix.serde.columns.times import WrittenTimes
 from srfix.serde.engine import Decode
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.avro.engine import far_time_check, with_plain_times
@@ -76,7 +76,7 @@ def left_to_python(projected: Projection[AvroType]) -> str | None:
     return kernel.left_to_python(lambda to: to.rows(projected), plan.costs)
 
 
-def as_written(root: AvroNode, times: Times) -> Decode:
+def as_written(root: AvroNode, times: WrittenTimes) -> Decode:
     if times == "integers":
         root = with_plain_times(root)
     if root.kind == "bytes":

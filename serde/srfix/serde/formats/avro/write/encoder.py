@@ -46,9 +46,9 @@ def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...
 
 
 def encoder_under(schema_text: str, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
-    """Rows have the columns' exact names. The caller itself writes a null that stands bare, as a null payload."""
+    """Columns have the fields' exact names. The caller itself writes a null that stands bare, as a null payload."""
     value = under_existing(AvroType(load(schema_text, references)), spec)
-    return encoder_of(value, replace(spec, case_rule=CaseRule.EXACT), is_free=False)
+    return encoder_of(value, spec, is_free=False)
 
 
 def encoder_of(value: Written[AvroType], spec: WriteSpec, *, is_free: bool = True) -> Encode:

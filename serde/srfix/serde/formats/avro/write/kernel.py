@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from fastavro.write import LOGICAL_WRITERS
 
 from srfix.serde.casing import CaseRule, match_fields
-from srfix.serde.columns.times import Times
+from srfix.serde.columns.times import WrittenTimes
 from srfix.serde.connect.columns import NO_PRECISION
 from srfix.serde.engine import Encode
 from srfix.serde.errors import CasingError
@@ -92,7 +92,7 @@ def _names_of(keys: tuple[Any, ...], names: Sequence[str], case_rule: CaseRule) 
     return tuple(names_by_key[key] for key in keys) if len(names_by_key) == len(matched) == len(keys) else None
 
 
-def native_fastavro_encoder(root: AvroNode, otherwise: Encode, *, is_strict: bool, times: Times) -> Encode:
+def native_fastavro_encoder(root: AvroNode, otherwise: Encode, *, is_strict: bool, times: WrittenTimes) -> Encode:
     """The kernel's encoder, with fastavro's bytes. `is_strict`: a missing field is an error, default or not."""
     native = kernel()
     if native is None or root.kind == "bytes":
@@ -116,7 +116,9 @@ def _matched(case_rule: CaseRule, keys: Sequence[str], names: Sequence[str]) -> 
 
 
 class _Description:
-    def __init__(self, *, cut_times: bool, times: Times, is_fastavros: bool = False, is_strict: bool = False) -> None:
+    def __init__(
+        self, *, cut_times: bool, times: WrittenTimes, is_fastavros: bool = False, is_strict: bool = False
+    ) -> None:
         self._is_fastavros = is_fastavros
         self._is_strict = is_strict
         self._as_written: dict[AvroNode, int] = {}

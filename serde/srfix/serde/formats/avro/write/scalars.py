@@ -14,7 +14,7 @@ from typing import Final, TypeAlias, cast
 
 import fastavro
 
-from srfix.serde.columns.times import Times
+from srfix.serde.columns.times import WrittenTimes
 from srfix.serde.connect.coercions import EPOCH, EPOCH_DAY, NOT_FITTING, decimal_fit
 from srfix.serde.connect.columns import NO_PRECISION
 from srfix.serde.connect.time_units import MICROS
@@ -34,7 +34,7 @@ WHOLE_MILLISECONDS: Final = "whole milliseconds (cut_times=True cuts finer times
 _FLOAT_MAX = 3.4028235677973366e38
 
 
-def scalar(node: AvroNode, *, cut_times: bool = False, times: Times = "datetimes") -> ValueCheck:
+def scalar(node: AvroNode, *, cut_times: bool = False, times: WrittenTimes = "datetimes") -> ValueCheck:
     """The check of a type without parts. With `times="integers"`, times are given as the integers to write."""
     if times == "integers" and node.kind in ("int", "long"):
         node = AvroNode(kind=node.kind)  # the integer is written unchanged, whatever its unit is

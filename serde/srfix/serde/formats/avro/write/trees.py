@@ -19,6 +19,8 @@ by name; some ksqlDB releases match a value by its position.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from srfix.serde.columns.half import only_column, struct_of
 from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct, type_name
 from srfix.serde.connect.schema import DECIMAL_NAME, connect_type_of
@@ -106,6 +108,21 @@ def under_existing(writer: AvroType, spec: WriteSpec) -> tree.Written[AvroType]:
     return _written(writer, written_type(spec))
 
 
+def unwritable(value: tree.Written[AvroType], path: str = "") -> Iterator[str]:
+    """The paths of columns, and of their parts, of which no value can be written, with the reasons."""
+    match value.how:
+        case tree.Forbidden():
+            yield f"{path} {value.how.why}"
+        case tree.Items(items):
+            yield from unwritable(items, f"{path}->ARRAY")
+        case tree.Entries(_, values):
+            yield from unwritable(values, f"{path}->MAP_VAL")
+        case tree.WriteFields(fields):
+            for field in fields:
+                if field.value is not None:
+                    yield from unwritable(field.value, f"{path}->{field.key}")
+
+
 def _lacking(record: AvroType, columns: Columns) -> list[str]:
     fields, schema_fields = avro_fields(columns), record.fields("")
     names = {field.name for field in schema_fields}
@@ -124,6 +141,9 @@ def _written(writer: AvroType, column: ColumnType) -> tree.Written[AvroType]:
 
 def _how(writer: AvroType, column: ColumnType) -> tree.WriteHow[AvroType]:
     node, name = writer.value, writer.name
+    if column is ScalarType.TIMESTAMP and (node.kind, node.logical) == ("long", "timestamp-micros"):
+        # Connect does not know this type, but it is read as an instant in microseconds (`connect.time_units`).
+        return tree.WriteScalar(logical=node.logical)
     if writer.is_union:
         return _union(writer, column.fields) if isinstance(column, Struct) else _refused(node, column)
     if writer.connect is not connect_type_of(column):
