@@ -1,58 +1,24 @@
-"""The bytes of a key or a payload that a user typed.
+"""The bytes of a payload that a user typed.
 
-| typed, of a key | bytes |
-|---|---|
-| `hex:…`, `base64:…` | these |
-| `int:…`, `long:…`, `double:…` | the number as Kafka's serializers with these names write it: 4, 8 and 8 bytes, big-endian |
-| `text:…` | the text after the prefix, in UTF-8 |
-| anything else | the whole text in UTF-8: a key such as `user:42` needs no prefix |
-
-A payload may be `hex:…`, `base64:…`, `text:…` and `null`; anything else is text in json and delimited, and hexadecimal in other
-formats.
+It may be `hex:…`, `base64:…`, `text:…` and `null`; anything else is text in json and delimited, and hexadecimal in other
+formats. For keys see `srfix.recovery.typed_keys`.
 """
 
 from __future__ import annotations
 
-import base64
 import re
-import struct
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Final
 
 from srfix.recovery.ids_in_words import enumerated
+from srfix.recovery.typed_keys import PREFIXES
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import Format
 
-_PREFIXES: Final[Mapping[str, tuple[str, Callable[[str], bytes]]]] = {
-    "hex": ("hexadecimal digits, two for each byte", lambda text: bytes.fromhex(text.removeprefix("0x"))),
-    "base64": (
-        "base64, filled up with = to a multiple of four characters",
-        lambda text: base64.b64decode(text, validate=True),
-    ),
-    "int": ("a whole number of 32 bits", lambda text: struct.pack(">i", int(text))),
-    "long": ("a whole number of 64 bits", lambda text: struct.pack(">q", int(text))),
-    "double": ("a number", lambda text: struct.pack(">d", float(text))),
-    "text": ("text in UTF-8", lambda text: text.encode("utf-8", "surrogateescape")),
-}
-"""What stands after each prefix, and what reads it."""
 _OF_PAYLOADS: Final = ("hex", "base64", "text")
 _LIKE_A_PREFIX: Final = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):")
-
-
-def key_bytes(text: str) -> bytes:
-    kind, colon, rest = text.partition(":")
-    if not colon or kind not in _PREFIXES:
-        return text.encode("utf-8", "surrogateescape")
-    expected, read = _PREFIXES[kind]
-    try:
-        return read(rest)
-    except (ValueError, struct.error):
-        raise UsageError(
-            f'{text!r} is not a valid key. After the prefix "{kind}:", srfix expects {expected}. If the key is a '
-            f"text that begins with {kind}:, write text:{text}."
-        ) from None
 
 
 def taken_as_text(*typed: str | None) -> list[str]:
@@ -60,10 +26,10 @@ def taken_as_text(*typed: str | None) -> list[str]:
     lines = []
     for text in typed:
         match = None if text is None else _LIKE_A_PREFIX.match(text)
-        if text is not None and match is not None and match[1] not in _PREFIXES:
+        if text is not None and match is not None and match[1] not in PREFIXES:
             lines.append(
                 f"srfix took {text!r} as a text, {match[0]} included. The known prefixes are "
-                f"{enumerated(f'{name}:' for name in _PREFIXES)}."
+                f"{enumerated(f'{name}:' for name in PREFIXES)}."
             )
     return lines
 
@@ -114,7 +80,7 @@ def _bytes(text: str, format_: Format | None) -> bytes | None:
             return None
         kind, rest = ("text" if format_ is not None and format_.is_text else "hex"), text
     try:
-        return _PREFIXES[kind][1](rest)
+        return PREFIXES[kind][1](rest)
     except ValueError as error:
         raise UsageError(
             f"The payload {text!r} is not {'hexadecimal' if kind == 'hex' else 'base64'} ({error}). {_advice(text, kind)}"

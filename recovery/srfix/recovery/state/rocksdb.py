@@ -20,11 +20,11 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, cast
+from typing import IO, TYPE_CHECKING, Final, TypeAlias, cast
 
 from srfix.recovery.errors import LibraryMissingError, NotPermittedError, StateDirectoryError
 from srfix.serde import bounds
@@ -261,6 +261,10 @@ class OpenedDatabase:
 
     def get(self, family: str, key: bytes) -> bytes | None:
         return cast("bytes | None", self._families[family].get(key))
+
+
+Opening: TypeAlias = Callable[[Path], AbstractContextManager[OpenedDatabase]]
+"""Opens the database of a store, or of one of its segments."""
 
 
 def _growing(size: int) -> Iterator[int]:

@@ -98,7 +98,7 @@ class TestSegments:
             writer.restore(self.key(600_000), b"v", timestamp_ms=0)
             writer.restore(self.key(60_000), b"late", timestamp_ms=0)
             writer.finish(())
-            assert writer.late == 1
+            assert writer.rows.late == 1
         assert [path.name for path in (tmp_path / "w").iterdir()] == ["w.600000"]
 
     def test_a_session_lies_where_it_ends(self) -> None:

@@ -33,7 +33,7 @@ def written(folder: Path, puts: Iterable[Put]) -> tuple[dict[bytes, bytes], int]
             writer.restore(key, value, timestamp_ms=timestamp_ms)
         writer.finish(())
     with opened(folder / "rocksdb" / "v") as database:
-        return dict(database.rows(PLAIN)), writer.late
+        return dict(database.rows(PLAIN)), writer.rows.late
 
 
 def rows_of(folder: Path, *puts: Put) -> dict[str, str]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import islice
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,16 +16,16 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_options
 from srfix.cli.options.options import output_option
-from srfix.cli.options.typed_bytes import key_bytes, taken_as_text
+from srfix.cli.options.typed_bytes import taken_as_text
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.output.speaking import say_aside
 from srfix.recovery.ids_in_words import counted
+from srfix.recovery.typed_keys import json_of_key, key_bytes
 from srfix.serde.errors import UsageError
 from srfix.serde.subjects.names import Subject
 
 if TYPE_CHECKING:
     from srfix.recovery.stores.rows import DecodedRow
-    from srfix.serde.schemas.models import Json
 
 
 @command()
@@ -59,7 +58,7 @@ def get(
     pairs = choice.one_store(directory)
     application, stores = pairs[0][0].application, [store for _application, store in pairs]
     wanted = key_bytes(key)
-    as_json = _json_of(key) if reading.key_format or reading.key_columns else None
+    as_json = json_of_key(key) if reading.key_format or reading.key_columns else None
     with reading.decoder(connection, application=application, store=pairs[0][1].name) as decoder:
 
         def decoded() -> Iterator[DecodedRow]:
@@ -81,13 +80,6 @@ def get(
         )
     say_aside(f"{counted(read, 'row')} in {counted(len(pairs), 'task')}{not_decoded(failed)}.")
     return unread.code(is_wrong=bool(failed) or (not read and not unread.is_unseen))
-
-
-def _json_of(key: str) -> Json:
-    try:
-        return cast("Json", json.loads(key))
-    except (ValueError, RecursionError):
-        return None
 
 
 @command()

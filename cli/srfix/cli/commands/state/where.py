@@ -15,7 +15,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.evidence import KsqldbServers, ksqldb_options
 from srfix.cli.options.options import output_option, quiet_option
-from srfix.cli.options.typed_bytes import key_bytes, taken_as_text
+from srfix.cli.options.typed_bytes import taken_as_text
 from srfix.cli.options.values import option
 from srfix.cli.output.interface import Block, FieldList, OutputFormat, Paragraph, Report, Table, table_of
 from srfix.cli.output.speaking import conclude
@@ -24,6 +24,7 @@ from srfix.recovery.clock import now
 from srfix.recovery.errors import KsqldbError
 from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.internal_topics import ksqldb_query
+from srfix.recovery.typed_keys import key_bytes
 from srfix.serde.errors import UsageError
 from srfix.serde.subjects.names import Topic
 

@@ -18,7 +18,7 @@ from srfix.recovery.state.formats.values import PLAIN, TIMESTAMPED, VALUES, WITH
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading.rows import Decode, RowBatch, StateRow, decoder, decoder_of_many
 from srfix.recovery.state.reading.seeking import Interval, Where
-from srfix.recovery.state.rocksdb import OpenedDatabase, opened, salvaged
+from srfix.recovery.state.rocksdb import OpenedDatabase, Opening, opened, salvaged
 
 _T = TypeVar("_T")
 _SAVED: Final = (
@@ -51,7 +51,15 @@ class _Reached:
 
 
 def read_batches(
-    path: Path, form: StoreFormat, where: Where, note: Note, *, size: int, salvages: bool, is_in_use: bool | None
+    path: Path,
+    form: StoreFormat,
+    where: Where,
+    note: Note,
+    *,
+    size: int,
+    salvages: bool,
+    is_in_use: bool | None,
+    opening: Opening = opened,
 ) -> Iterator[RowBatch]:
     """The rows of a database, by stored key, at most `size` stored rows together. Damage is noted. While a process
     writes the database, a table that the database does not name yet is no damage."""
@@ -60,11 +68,18 @@ def read_batches(
     def read(database: OpenedDatabase) -> Iterator[RowBatch]:
         return _batches(database, form, where, note, reached, size)
 
-    return _noting(path, read, note, reached, salvages=salvages, is_in_use=is_in_use)
+    return _noting(path, read, note, reached, salvages=salvages, is_in_use=is_in_use, opening=opening)
 
 
 def look_up(
-    path: Path, form: StoreFormat, key: bytes, note: Note, *, salvages: bool, is_in_use: bool | None
+    path: Path,
+    form: StoreFormat,
+    key: bytes,
+    note: Note,
+    *,
+    salvages: bool,
+    is_in_use: bool | None,
+    opening: Opening = opened,
 ) -> StateRow | None:
     def read(database: OpenedDatabase) -> Iterator[StateRow]:
         for family in _of_rows(database):
@@ -73,7 +88,9 @@ def look_up(
                 yield from decoder(form, family)(key, value)
                 return
 
-    rows = tuple(_noting(path, read, note, _Reached(), salvages=salvages, is_in_use=is_in_use))
+    rows = tuple(
+        _noting(path, read, note, _Reached(), salvages=salvages, is_in_use=is_in_use, opening=opening)
+    )
     return rows[0] if rows else None
 
 
@@ -85,10 +102,11 @@ def _noting(
     *,
     salvages: bool,
     is_in_use: bool | None,
+    opening: Opening,
 ) -> Iterator[_T]:
     """What `read` gives of a database, or of the rows that can be saved of a damaged one."""
     try:
-        with opened(path) as database:
+        with opening(path) as database:
             if not is_in_use:
                 _note_unlisted(path, database, note, salvages=salvages)
             yield from read(database)

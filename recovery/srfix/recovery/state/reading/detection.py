@@ -43,7 +43,7 @@ from srfix.recovery.state.formats.values import (
 from srfix.recovery.state.formats.versioned import decode_latest, decode_versioned_key, decode_versioned_segment
 from srfix.recovery.state.formats.windows import INDEX, WINDOWS
 from srfix.recovery.state.layouts import KeyOrder, StoreFormat
-from srfix.recovery.state.rocksdb import OpenedDatabase, opened
+from srfix.recovery.state.rocksdb import OpenedDatabase, Opening, opened
 
 _ROWS: Final = 64
 """How many rows of a segment are looked at."""
@@ -61,7 +61,6 @@ class Detected:
     """False if only its name shows it, or if rows of another kind could look the same."""
 
 
-Opening: TypeAlias = Callable[[Path], AbstractContextManager[OpenedDatabase]]
 _IsRow: TypeAlias = Callable[[bytes, bytes, str], bool]
 
 

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from srfix.recovery.errors import FormatError
+from srfix.recovery.state.formats.versioned import LATEST_SEGMENT
 from srfix.recovery.state.formats.windows import INDEX, WindowedKeys
 from srfix.recovery.state.layouts import KeyOrder, StoreFormat
 from srfix.recovery.state.rocksdb import OpenedDatabase
@@ -136,6 +137,13 @@ def _in_each_segment(start: bytes, end: bytes | None) -> Where:
             yield Interval(segment + start, at if end is None else segment + end)
 
     return where
+
+
+def version_segments(database: OpenedDatabase, family: str) -> list[int]:
+    """The segments of a versioned store that have rows, ascending, without that of the latest values."""
+    starts = (interval.start for interval in _in_each_segment(b"", None)(database, (family,)))
+    segments = (_LONG.unpack_from(start)[0] for start in starts if start is not None)
+    return [segment for segment in segments if segment != LATEST_SEGMENT]
 
 
 def _by_index(form: StoreFormat, key: bytes, first: bytes, last: bytes) -> Where:

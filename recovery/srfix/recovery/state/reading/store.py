@@ -16,7 +16,7 @@ from srfix.recovery.state.reading.database import look_up, read_batches
 from srfix.recovery.state.reading.detection import Detected, detect_format, segments
 from srfix.recovery.state.reading.rows import RowBatch, StateRow
 from srfix.recovery.state.reading.seeking import Where, everywhere, of_key, of_keys, of_times, with_prefix
-from srfix.recovery.state.rocksdb import ROWS_IN_A_CHUNK, salvaged
+from srfix.recovery.state.rocksdb import ROWS_IN_A_CHUNK, Opening, opened, salvaged
 from srfix.serde.errors import UsageError
 from srfix.serde.subjects.names import Topic
 
@@ -47,6 +47,8 @@ class StateStore:
     """True if a process holds the application's lock: rows in its memory are not seen. None if srfix cannot see it."""
     salvages: bool = False
     """True to read rows after a damage that RocksDB's repair of the view saves; then it does not end the reading."""
+    opening: Opening = opened
+    """Opens its databases; srfix's own, which it serves, are open already."""
     damage: list[StoreDamage] = field(default_factory=list)
     damages: int = 0
 
@@ -104,7 +106,15 @@ class StateStore:
             raise StateDirectoryError(f"store {self.name} ({self.format.value}) can have several rows for a key.")
         for path in self._databases():
             note = partial(self._note, path)
-            row = look_up(path, self.format, key, note, salvages=self.salvages, is_in_use=self.is_in_use)
+            row = look_up(
+                path,
+                self.format,
+                key,
+                note,
+                salvages=self.salvages,
+                is_in_use=self.is_in_use,
+                opening=self.opening,
+            )
             if row is not None:
                 return row
         return None
@@ -201,6 +211,7 @@ class StateStore:
             size=size,
             salvages=self.salvages,
             is_in_use=self.is_in_use,
+            opening=self.opening,
         )
 
     def _note(self, path: Path, read: int, problem: str, ends_it: bool, *, is_shut: bool = False) -> None:

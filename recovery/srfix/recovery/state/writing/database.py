@@ -147,6 +147,7 @@ def _options(release: Release) -> Options:
 
 @contextmanager
 def in_words(folder: Path) -> Iterator[None]:
+    """Turns what RocksDB, or the file system, says about a folder into an error of srfix."""
     try:
         yield
     except ImportError:

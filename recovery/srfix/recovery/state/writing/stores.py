@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.state.checkpoints import OFFSETS_COLUMN_FAMILY, CheckpointEntry, offsets_rows
@@ -53,13 +53,22 @@ _Change: TypeAlias = Callable[[_Records | None, VersionedRecord], _Records | Non
 
 
 class VersionedRows:
-    def __init__(self, database: DatabaseWriter, family: str, *, retention_ms: int, interval_ms: int) -> None:
+    def __init__(
+        self,
+        database: RowWriter,
+        family: str,
+        *,
+        retention_ms: int,
+        interval_ms: int,
+        newest_ms: int = -1,
+        segments: Iterable[int] = (),
+    ) -> None:
         self._database = database
         self._family = family
         self._retention_ms = retention_ms
         self._interval_ms = interval_ms
-        self._newest_ms = -1
-        self._segments: list[int] = []
+        self.newest_ms = newest_ms
+        self._segments = sorted(segments)
         self._pending: dict[bytes, bytes | None] = {}
 
     def put(self, key: bytes, payload: bytes | None, timestamp_ms: int) -> bool:
@@ -68,9 +77,9 @@ class VersionedRows:
             raise StateDirectoryError(
                 f"a record of the key {key.hex()} has the timestamp {timestamp_ms}, which a versioned store cannot hold"
             )
-        if timestamp_ms < self._newest_ms - self._retention_ms:
+        if timestamp_ms < self.newest_ms - self._retention_ms:
             return False
-        self._newest_ms = max(self._newest_ms, timestamp_ms)
+        self.newest_ms = max(self.newest_ms, timestamp_ms)
         self._forget_expired()
         if len(self._pending) > _MOST_PENDING:
             self.flush()
@@ -139,7 +148,7 @@ class VersionedRows:
 
     @property
     def _oldest_segment(self) -> int:
-        return self._segment_of(self._newest_ms - self._retention_ms)
+        return self._segment_of(self.newest_ms - self._retention_ms)
 
     def _segment_of(self, time_ms: int) -> int:
         return max(time_ms, 0) // self._interval_ms
@@ -249,8 +258,99 @@ class StoreToWrite:
         return self.segment_interval_ms or max(retention_ms // 2, _LEAST_INTERVAL_MS)
 
 
+class RowWriter(Protocol):
+    """The rows of a store, or of one of its segments, as they are written."""
+
+    def put(self, family: str, key: bytes, value: bytes) -> None: ...
+
+    def delete(self, family: str, key: bytes) -> None: ...
+
+    def delete_prefix(self, family: str, prefix: bytes) -> None: ...
+
+    def get(self, family: str, key: bytes) -> bytes | None: ...
+
+
+class RestoredRows:
+    """The rows that a restore makes of a topic: the last record of a key counts, and a tombstone removes the key.
+
+    :param writer: the rows of a segment, by its number; of a store without segments, those of 0.
+    :param newest_ms: what `newest_ms` was, to go on with rows that are there.
+    :param segments: for a versioned store, the segments of its rows that are there.
+    """
+
+    def __init__(
+        self,
+        store: StoreToWrite,
+        writer: Callable[[int], RowWriter],
+        *,
+        newest_ms: int = -1,
+        segments: Iterable[int] = (),
+    ) -> None:
+        self._kind = store.kind
+        self._family = store.kind.family
+        self._is_segmented = store.kind.is_segmented
+        self._interval_ms = store.interval_ms
+        self._retention_ms = store.retention_ms or 0
+        self._writer = writer
+        self._newest_ms = newest_ms
+        self._versions: VersionedRows | None = None
+        self.late = 0
+        """The number of records that were older than the retention when they came; a restore leaves them out, too."""
+        if store.kind is WrittenKind.VERSIONED:
+            self._versions = VersionedRows(
+                writer(0),
+                self._family,
+                retention_ms=self._retention_ms,
+                interval_ms=self._interval_ms,
+                newest_ms=newest_ms,
+                segments=segments,
+            )
+
+    @property
+    def newest_ms(self) -> int:
+        """The newest time of its windows, sessions or versions; -1 for none."""
+        return self._newest_ms if self._versions is None else self._versions.newest_ms
+
+    def restore(self, key: bytes, value: bytes | None, *, timestamp_ms: int | None, headers: Headers = ()) -> None:
+        if self._versions is not None:
+            timestamp_ms = NO_TIMESTAMP if timestamp_ms is None else timestamp_ms
+            self.late += not self._versions.put(key, value, timestamp_ms)
+            return
+        segment = 0
+        if self._is_segmented:
+            segment = self._segment_of(key)
+            if segment < self.oldest_segment:
+                self.late += 1
+                return
+        writer = self._writer(segment)
+        row_key, index_key = stored_keys(self._kind, key)
+        if value is None:
+            writer.delete(self._family, row_key)
+        else:
+            writer.put(self._family, row_key, stored(self._kind, value, timestamp_ms=timestamp_ms, headers=headers))
+        if index_key is not None and value is None:
+            writer.delete(self._family, index_key)
+        elif index_key is not None:
+            writer.put(self._family, index_key, b"")
+
+    def flush(self) -> None:
+        if self._versions is not None:
+            self._versions.flush()
+
+    def _segment_of(self, key: bytes) -> int:
+        """The number of the segment of a key, whose time counts as seen."""
+        time_ms = segment_time(self._kind, key)
+        self._newest_ms = max(self._newest_ms, time_ms)
+        return time_ms // self._interval_ms
+
+    @property
+    def oldest_segment(self) -> int:
+        """The first that is kept, as in `AbstractSegments.getOrCreateSegmentIfLive`; 0 of a store without segments."""
+        return max(self._newest_ms - self._retention_ms, 0) // self._interval_ms if self._is_segmented else 0
+
+
 class StoreWriter:
-    """Writes a store as a restore does: the last record of a key counts, and a tombstone removes the key."""
+    """Writes a store's directory as a restore does."""
 
     def __init__(self, store: StoreToWrite, folder: Path, release: Release, databases: ExitStack) -> None:
         self._store = store
@@ -258,68 +358,23 @@ class StoreWriter:
         self._release = release
         self._open = databases
         self._databases: dict[int, DatabaseWriter] = {}
-        self._versions: VersionedRows | None = None
-        self._newest_ms = -1
-        self.late = 0
-        """The number of records that were older than the retention when they came; a restore leaves them out, too."""
-
-    def restore(self, key: bytes, value: bytes | None, *, timestamp_ms: int | None, headers: Headers = ()) -> None:
-        kind = self._store.kind
-        if kind is WrittenKind.VERSIONED:
-            timestamp_ms = NO_TIMESTAMP if timestamp_ms is None else timestamp_ms
-            self.late += not self._versioned_rows().put(key, value, timestamp_ms)
-            return
-        database = self._database_of(key)
-        if database is None:
-            self.late += 1
-            return
-        row_key, index_key = stored_keys(kind, key)
-        if value is None:
-            database.delete(kind.family, row_key)
-        else:
-            database.put(kind.family, row_key, stored(kind, value, timestamp_ms=timestamp_ms, headers=headers))
-        if index_key is not None and value is None:
-            database.delete(kind.family, index_key)
-        elif index_key is not None:
-            database.put(kind.family, index_key, b"")
+        self.rows = RestoredRows(store, self._database)
+        self.restore = self.rows.restore
 
     def finish(self, entries: Iterable[CheckpointEntry]) -> None:
         """Completes the databases, with the offsets (from 4.3 on), and without rows older than the retention."""
-        rows = offsets_rows(entries) if self._release.keeps_offsets_in_stores else {}
-        if self._versions is not None:
-            self._versions.flush()
+        offsets = offsets_rows(entries) if self._release.keeps_offsets_in_stores else {}
+        self.rows.flush()
         if not self._store.kind.is_segmented:
             self._database(0)
         for database in self._databases.values():
-            for key, value in rows.items():
+            for key, value in offsets.items():
                 database.put(OFFSETS_COLUMN_FAMILY, key, value)
         self._open.close()
         for segment in self._databases:
-            if self._store.kind.is_segmented and segment < self._oldest_segment:
+            if segment < self.rows.oldest_segment:
                 shutil.rmtree(self._path(segment))
 
-    def _database_of(self, key: bytes) -> DatabaseWriter | None:
-        if not self._store.kind.is_segmented:
-            return self._database(0)
-        time_ms = segment_time(self._store.kind, key)
-        self._newest_ms = max(self._newest_ms, time_ms)
-        segment = time_ms // self._store.interval_ms
-        return None if segment < self._oldest_segment else self._database(segment)
-
-    def _versioned_rows(self) -> VersionedRows:
-        if self._versions is None:
-            self._versions = VersionedRows(
-                self._database(0),
-                self._store.kind.family,
-                retention_ms=self._store.retention_ms or 0,
-                interval_ms=self._store.interval_ms,
-            )
-        return self._versions
-
-    @property
-    def _oldest_segment(self) -> int:
-        """As in `AbstractSegments.getOrCreateSegmentIfLive`."""
-        return max(self._newest_ms - (self._store.retention_ms or 0), 0) // self._store.interval_ms
 
     def _database(self, segment: int) -> DatabaseWriter:
         if segment not in self._databases:

@@ -196,7 +196,7 @@ def _restore(
                         counts.rows += 1
                         writer.restore(record.key, record.value, timestamp_ms=record.timestamp, headers=record.headers)
             writer.finish(entries)
-            counts.late = writer.late
+            counts.late = writer.rows.late
         folder.has_come_to(entries)
         folder.finish()
 

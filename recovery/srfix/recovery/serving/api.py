@@ -1,0 +1,616 @@
+"""The HTTP API: its routes, their parameters and documents (`openapi` describes them), and what answers them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from srfix.recovery.documents import Count, Document, Part
+from srfix.recovery.errors import StateDirectoryError
+from srfix.recovery.serving.gathering import (
+    FORWARD_PATH,
+    Asked,
+    Forward,
+    Gathered,
+    Gathering,
+    PartitionRead,
+    Piece,
+    offsets_of,
+    token_of,
+)
+from srfix.recovery.serving.guarding import Credentials, Guard
+from srfix.recovery.serving.liveness import LAG_EVERY_MS, SEND_MS, Lags
+from srfix.recovery.serving.node import Freshness, Node, NotChosen, why_not
+from srfix.recovery.serving.questions import Question, Served
+from srfix.recovery.state.layouts import StoreFormat
+from srfix.recovery.stores.rows import RowFilter, StateRowDocument
+from srfix.recovery.typed_keys import json_of_key, key_bytes
+from srfix.serde.errors import SrfixError, UsageError
+from srfix.serde.hints import nearest
+
+if TYPE_CHECKING:
+    import httpx
+    from starlette.types import ASGIApp
+
+MOST_ROWS: Final = 100_000
+_ROWS: Final = 1_000
+_TIMEOUT_S: Final = 10.0
+_MOST_TIMEOUT_S: Final = 60.0
+MOST_ITERATORS: Final = 32
+_SETTLE_S: Final = 0.25
+_JSON: Final = "application/json"
+_LINES: Final = "application/x-ndjson"
+_BYTES: Final = "application/octet-stream"
+
+
+class ServedRows(Document, tag="srfix.served-rows/1"):
+    """Rows of a store, with where each partition was read and how far it is."""
+
+    store: str
+    rows: list[StateRowDocument]
+    count: Count | None
+    """For /count, the number of rows; else null."""
+    partitions: list[PartitionRead]
+    position: str
+    """Give it as `min_position` to read nothing older later, from any member."""
+    is_complete: bool = msgspec.field(name="complete")
+    """False if rows are missing: `failed` says why, or the limit was reached."""
+    failed: list[NotChosen]
+
+
+class ServedStoreDocument(Document, tag="srfix.served-store/1"):
+    """A store that is served, and who has its partitions."""
+
+    name: str
+    application: str
+    topic: str
+    kind: str
+    until: str
+    """end, or committed: up to the offsets that the application has committed."""
+    partitions: list[PartitionRead]
+    missing: list[NotChosen]
+    """Partitions that no member can read."""
+
+
+class ServedStores(Document, tag="srfix.served-stores/1"):
+    """All stores that are served."""
+
+    member: str
+    members: list[str]
+    stores: list[ServedStoreDocument]
+    problems: list[str]
+    """What keeps this member from going on."""
+
+
+class PartitionOfKey(Document, tag="srfix.served-partition/1"):
+    """The partition of a key, and who has it."""
+
+    store: str
+    keys: list[str]
+    """The bytes that the key may have, in hexadecimal."""
+    partitions: list[PartitionRead]
+    missing: list[NotChosen]
+
+
+class ServedError(Document, tag="srfix.served-error/1"):
+    """Why a request has no answer."""
+
+    error: str
+    failed: list[NotChosen]
+
+
+class ParamKind(Enum):
+    INTEGER = "integer"
+    TEXT = "string"
+    SECONDS = "number"
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    name: str
+    about: str
+    kind: ParamKind = ParamKind.TEXT
+
+
+_FRESH: Final = (
+    Param("max_lag", "The greatest lag: a number of records, or a time such as 5s or 500ms."),
+    Param("min_position", "The `position` of an earlier answer: read nothing older."),
+    Param("standby", "no to ask only the active member of a partition."),
+    Param("timeout", f"How long to wait, at most {_MOST_TIMEOUT_S:g} seconds.", ParamKind.SECONDS),
+)
+_LIMITED: Final = (Param("limit", f"The largest number of rows, at most {MOST_ROWS:,}.", ParamKind.INTEGER), *_FRESH)
+_TIMES: Final = (
+    Param("from", "The first time, inclusive, in milliseconds since the epoch.", ParamKind.INTEGER),
+    Param("to", "The last time, inclusive, in milliseconds since the epoch.", ParamKind.INTEGER),
+)
+_KEYS: Final = (
+    Param("prefix", "Only keys whose bytes begin with these bytes."),
+    Param("from", "Only keys from this key on, inclusive, in the order of their bytes."),
+    Param("to", "Only keys up to this key, inclusive."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ApiRoute:
+    path: str
+    about: str
+    params: tuple[Param, ...]
+    document: type[Document]
+    handler: Callable[[Api, Request, Mapping[str, Any]], Awaitable[Response]]
+    codes: tuple[int, ...] = (400, 401, 404, 503)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    credentials: Credentials = Credentials()
+    scheme: str = "http"
+    """How the other members are reached."""
+    max_lag_ready: int = 0
+    """/readyz answers 200 if no partition lags by more records."""
+    iterators: int = MOST_ITERATORS
+
+
+class Api:
+    """The application for uvicorn: `Api(…).app`."""
+
+    def __init__(self, node: Node, client: httpx.AsyncClient, settings: Settings) -> None:
+        self.node = node
+        self.settings = settings
+        self.gathering = Gathering(node, client, scheme=settings.scheme)
+        self.client = client
+        self.iterators = 0
+        self.requests: dict[tuple[str, int], int] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        routes = [Route(route.path, self._answering(route), methods=["GET"]) for route in ROUTES]
+        self._starlette = Starlette(
+            routes=[
+                *routes,
+                Route("/healthz", self._healthz),
+                Route("/readyz", self._readyz),
+                Route("/heartbeat", self._heartbeat, methods=["POST"]),
+                Route("/lag", self._lag, methods=["POST"]),
+                Route(FORWARD_PATH, self._pieces, methods=["POST"]),
+            ],
+            exception_handlers={  # type: ignore[arg-type]
+                HTTPException: self._http_error,
+                SrfixError: self._srfix_error,
+                msgspec.MsgspecError: self._bad_document,
+            },
+            lifespan=self._lifespan,
+        )
+        self.app: ASGIApp = Guard(self._starlette, settings.credentials, error_response)
+
+    def add_routes(self, routes: Sequence[Route]) -> None:
+        self._starlette.router.routes.extend(routes)
+
+    @asynccontextmanager
+    async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
+        loop = asyncio.get_running_loop()
+        self._tasks = [
+            loop.create_task(self._every(_SETTLE_S, self._settle)),
+            loop.create_task(self._every(SEND_MS / 1000, self._send_heartbeats)),
+            loop.create_task(self._every(LAG_EVERY_MS / 1000, self._send_lags)),
+        ]
+        try:
+            yield
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    @staticmethod
+    async def _every(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            began = time.monotonic()
+            await work()
+            await asyncio.sleep(max(seconds - (time.monotonic() - began), 0.01))
+
+    settling_problem: str | None = None
+
+    async def _settle(self) -> None:
+        import anyio.to_thread
+
+        try:
+            await anyio.to_thread.run_sync(self.node.settle)
+            self.settling_problem = None
+        except SrfixError as error:
+            self.settling_problem = error.message
+
+    async def _send_heartbeats(self) -> None:
+        await self._to_others("/heartbeat", {"hostInfo": self.node.address, "timestamp": time.time_ns() // 1_000_000})
+
+    async def _send_lags(self) -> None:
+        await self._to_others("/lag", {"member": self.node.address, "lags": self.node.own_lags()})
+
+    async def _to_others(self, path: str, document: object) -> None:
+        others = self.node.membership.members().addresses - {self.node.address}
+        body = msgspec.json.encode(document)
+
+        async def send(address: str) -> None:
+            import httpx
+
+            try:
+                url = f"{self.settings.scheme}://{address}{path}"
+                await self.client.post(url, content=body, timeout=2 * SEND_MS / 1000)
+            except httpx.HTTPError:
+                pass  # that member will be found dead
+
+        await asyncio.gather(*map(send, others))
+
+    async def _heartbeat(self, request: Request) -> Response:
+        document = msgspec.json.decode(await request.body(), type=dict[str, Any])
+        self.node.liveness.beat(str(document.get("hostInfo")))
+        return Response(b"{}", media_type=_JSON)
+
+    async def _lag(self, request: Request) -> Response:
+        report = msgspec.json.decode(await request.body(), type=_LagReport)
+        self.node.liveness.report(report.member, report.lags)
+        return Response(b"{}", media_type=_JSON)
+
+    async def _healthz(self, _request: Request) -> Response:
+        problems = [*self.problems()]
+        return Response(b"{}\n", 503 if problems else 200, media_type=_JSON)
+
+    async def _readyz(self, _request: Request) -> Response:
+        parts = self.node.parts()
+        most = self.settings.max_lag_ready
+        is_ready = bool(parts) and all(part.lag is not None and part.lag <= most for part in parts)
+        return Response(b"{}\n", 200 if is_ready else 503, media_type=_JSON)
+
+    def problems(self) -> list[str]:
+        own = () if self.settling_problem is None else (self.settling_problem,)
+        return [*own, *self.node.problems()]
+
+    async def _http_error(self, _request: Request, error: HTTPException) -> Response:
+        return error_response(error.status_code, error.detail)
+
+    async def _bad_document(self, _request: Request, error: msgspec.MsgspecError) -> Response:
+        return error_response(400, f"The request is not the JSON that is expected: {error}.")
+
+    async def _srfix_error(self, _request: Request, error: SrfixError) -> Response:
+        is_mistake = isinstance(error, (UsageError, StateDirectoryError))
+        return error_response(400 if is_mistake else 503, error.message)
+
+    def _answering(self, route: ApiRoute) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            response = await route.handler(self, request, params_of(request, route.params))
+            key = (route.path, response.status_code)
+            self.requests[key] = self.requests.get(key, 0) + 1
+            return response
+
+        return answer
+
+    def store(self, name: str) -> Served:
+        found = self.node.stores.get(name)
+        if found is None:
+            near = nearest(name, self.node.stores)
+            meant = f" Did you mean {near}?" if near is not None else ""
+            raise HTTPException(404, f"This server has no store {name!r}.{meant} GET /stores lists them.")
+        return found
+
+    async def stores(self, _request: Request, _params: Mapping[str, Any]) -> Response:
+        return document_response(self.stores_document())
+
+    def stores_document(self) -> ServedStores:
+        return ServedStores(
+            member=self.node.address,
+            members=sorted(self.node.membership.members().addresses),
+            stores=[self._store_document(store) for store in self.node.stores.values()],
+            problems=self.problems(),
+        )
+
+    async def one_store(self, request: Request, _params: Mapping[str, Any]) -> Response:
+        return document_response(self._store_document(self.store(request.path_params["store"])))
+
+    def _store_document(self, store: Served) -> ServedStoreDocument:
+        reads, missing = self._whereabouts(store, range(store.spec.partitions))
+        return ServedStoreDocument(
+            name=store.name,
+            application=store.spec.application,
+            topic=store.spec.topic,
+            kind=store.spec.store.kind.value,
+            until=store.spec.until.value,
+            partitions=reads,
+            missing=missing,
+        )
+
+    def _whereabouts(self, store: Served, numbers: Sequence[int]) -> tuple[list[PartitionRead], list[NotChosen]]:
+        reads: list[PartitionRead] = []
+        missing: list[NotChosen] = []
+        for number in numbers:
+            candidates, refused = self.node.candidates(store, number, Freshness())
+            missing += () if candidates else refused
+            for candidate in candidates:
+                lag = candidate.lag
+                if lag is not None:
+                    behind = None if lag.end is None else max(lag.end - lag.current, 0)
+                    reads.append(
+                        PartitionRead(
+                            partition=number,
+                            member=candidate.address,
+                            role=candidate.role,
+                            offset=lag.current,
+                            end=lag.end,
+                            lag=behind,
+                            lag_ms=lag.lag_ms,
+                        )
+                    )
+        return reads, missing
+
+    async def partition_of(self, request: Request, _params: Mapping[str, Any]) -> Response:
+        store = self.store(request.path_params["store"])
+        keys = keys_of(store, request.path_params["key"])
+        numbers = Question(keys=keys).partitions(store.spec.partitions, store.partitioner)
+        reads, missing = self._whereabouts(store, numbers)
+        document = PartitionOfKey(store=store.name, keys=[key.hex() for key in keys], partitions=reads, missing=missing)
+        return document_response(document)
+
+    async def key(self, request: Request, params: Mapping[str, Any]) -> Response:
+        store = self.store(request.path_params["store"])
+        question = Question(keys=keys_of(store, request.path_params["key"]), at_ms=params.get("at"))
+        return await self._short(request, store, question, params)
+
+    async def windows(self, request: Request, params: Mapping[str, Any]) -> Response:
+        return await self._of_times(request, params, lambda form: form.is_windowed, "windows")
+
+    async def sessions(self, request: Request, params: Mapping[str, Any]) -> Response:
+        return await self._of_times(request, params, lambda form: form.is_of_sessions, "sessions")
+
+    async def _of_times(
+        self, request: Request, params: Mapping[str, Any], fits: Callable[[StoreFormat], bool], what: str
+    ) -> Response:
+        store = self.store(request.path_params["store"])
+        form = store.spec.store.kind.format
+        if not fits(form):
+            raise HTTPException(400, f"The store {store.name} ({form.value}) has no {what}.")
+        within = RowFilter(window_from_ms=params.get("from"), window_to_ms=params.get("to"))
+        question = Question(keys=keys_of(store, request.path_params["key"]), within=within)
+        return await self._short(request, store, question, params)
+
+    async def all_rows(self, request: Request, params: Mapping[str, Any]) -> Response:
+        return await self._long(request, self.store(request.path_params["store"]), within_of(params), params)
+
+    async def count(self, request: Request, params: Mapping[str, Any]) -> Response:
+        store = self.store(request.path_params["store"])
+        asked = replace(self.asked(request, store, within_of(params), params), counts=True)
+        gathered, total = Gathered(), 0
+        async with aclosing(self.gathering.pieces(asked, gathered)) as pieces:
+            async for piece in pieces:
+                total += piece.count
+        return self._ended(store, gathered, [], params, count=total)
+
+    def asked(
+        self,
+        request: Request,
+        store: Served,
+        question: Question,
+        params: Mapping[str, Any],
+        freshness: Freshness | None = None,
+    ) -> Asked:
+        return Asked(
+            store=store,
+            question=question,
+            freshness=freshness or freshness_of(params, store),
+            deadline=time.monotonic() + min(params.get("timeout") or _TIMEOUT_S, _MOST_TIMEOUT_S),
+            is_raw=_BYTES in request.headers.get("accept", ""),
+        )
+
+    async def _short(
+        self, request: Request, store: Served, question: Question, params: Mapping[str, Any]
+    ) -> Response:
+        asked = self.asked(request, store, question, params)
+        gathered, rows = Gathered(), []
+        async with aclosing(self.gathering.pieces(asked, gathered)) as pieces:
+            async for piece in pieces:
+                rows += piece.rows
+        if asked.is_raw and gathered.reads and not gathered.failed and rows:
+            return self._bytes(store, gathered, rows, params)
+        return self._ended(store, gathered, rows, params)
+
+    def _bytes(
+        self, store: Served, gathered: Gathered, rows: Sequence[msgspec.Raw], params: Mapping[str, Any]
+    ) -> Response:
+        if len(rows) > 1:
+            raise HTTPException(406, f"The key has {len(rows)} rows: ask for {_JSON}.")
+        value = msgspec.json.decode(rows[0], type=bytes | None)
+        end = self._end(store, gathered, params)
+        headers = {"srfix-position": end.position, "srfix-member": end.partitions[0].member}
+        return Response(value or b"", media_type=_BYTES, headers=headers)
+
+    def _ended(
+        self,
+        store: Served,
+        gathered: Gathered,
+        rows: Sequence[msgspec.Raw],
+        params: Mapping[str, Any],
+        *,
+        count: int | None = None,
+    ) -> Response:
+        if gathered.failed and not gathered.reads:
+            return error_response(503, why_not(store.name, gathered.failed), gathered.failed)
+        end = self._end(store, gathered, params, count=count)
+        body = msgspec.json.encode({**msgspec.to_builtins(end), "rows": rows})
+        is_absent = not rows and count is None and not gathered.failed
+        return Response(body + b"\n", 404 if is_absent else 200, media_type=_JSON)
+
+    def _end(
+        self,
+        store: Served,
+        gathered: Gathered,
+        params: Mapping[str, Any],
+        *,
+        count: int | None = None,
+        is_cut: bool = False,
+    ) -> ServedRows:
+        reads = sorted(gathered.reads.values(), key=lambda read: read.partition)
+        before = params.get("min_position")
+        offsets = {} if before is None else offsets_of(before, store.spec.topic)
+        for read in reads:
+            offsets[read.partition] = max(offsets.get(read.partition, 0), read.offset)
+        return ServedRows(
+            store=store.name,
+            rows=[],
+            count=count,
+            partitions=reads,
+            position=token_of(store.spec.topic, offsets),
+            is_complete=not gathered.failed and not is_cut,
+            failed=gathered.failed,
+        )
+
+    async def _pieces(self, request: Request) -> Response:
+        """Answers another member, from what this one holds."""
+        forward = msgspec.json.decode(await request.body(), type=Forward)
+        asked = Asked(
+            store=self.store(forward.store),
+            question=forward.question,
+            freshness=forward.freshness,
+            deadline=time.monotonic() + min(forward.timeout_s, _MOST_TIMEOUT_S),
+            counts=forward.counts,
+            is_raw=forward.is_raw,
+        )
+
+        async def lines() -> AsyncIterator[bytes]:
+            for number in forward.partitions:
+                async with aclosing(self.gathering.here(asked, number)) as pieces:
+                    async for piece in pieces:
+                        yield msgspec.json.encode(piece) + b"\n"
+
+        return StreamingResponse(lines(), media_type=_LINES)
+
+    async def _long(self, request: Request, store: Served, question: Question, params: Mapping[str, Any]) -> Response:
+        asked = self.asked(request, store, question, params)
+        if self.iterators >= self.settings.iterators:
+            raise HTTPException(429, f"{self.iterators} such requests are being answered. Ask again later.")
+        limit = min(params.get("limit") or _ROWS, MOST_ROWS)
+        as_lines = _LINES in request.headers.get("accept", "")
+        return StreamingResponse(
+            self._streamed(asked, limit, params, as_lines=as_lines), media_type=_LINES if as_lines else _JSON
+        )
+
+    async def _streamed(
+        self, asked: Asked, limit: int, params: Mapping[str, Any], *, as_lines: bool
+    ) -> AsyncIterator[bytes]:
+        """A JSON object whose rows come first, or a row on each line and at last the rest of the object."""
+        gathered, left, is_cut = Gathered(), limit, False
+        self.iterators += 1
+        separator = b"\n" if as_lines else b","
+        try:
+            if not as_lines:
+                yield b'{"rows":['
+            async with aclosing(self.gathering.pieces(asked, gathered)) as pieces:
+                async for piece in pieces:
+                    rows = [bytes(row) for row in piece.rows[:left]]
+                    is_cut = is_cut or len(piece.rows) > left
+                    if rows:
+                        yield (b"" if left == limit else separator) + separator.join(rows)
+                    left -= len(rows)
+                    if is_cut:
+                        break
+            end = msgspec.to_builtins(self._end(asked.store, gathered, params, is_cut=is_cut))
+            del end["rows"]
+            text = msgspec.json.encode(end)
+            yield (b"\n" if left < limit else b"") + text + b"\n" if as_lines else b"]," + text[1:] + b"\n"
+        finally:
+            self.iterators -= 1
+
+
+class _LagReport(Part):
+    member: str
+    lags: Lags
+
+
+def document_response(document: Document, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(document) + b"\n", status, media_type=_JSON)
+
+
+def error_response(status: int, text: str, failed: Sequence[NotChosen] = ()) -> Response:
+    headers = {"www-authenticate": "Basic, Bearer"} if status == 401 else None
+    body = msgspec.json.encode(ServedError(error=text, failed=list(failed))) + b"\n"
+    return Response(body, status, media_type=_JSON, headers=headers)
+
+
+def params_of(request: Request, params: Sequence[Param]) -> dict[str, Any]:
+    """:raises UsageError: for a parameter that is not known, or whose value is none."""
+    known = {param.name: param for param in params}
+    values: dict[str, Any] = {}
+    for name, text in request.query_params.multi_items():
+        if name not in known:
+            near = nearest(name, known)
+            meant = f" Did you mean {near}?" if near is not None else ""
+            raise UsageError(f"There is no parameter {name!r}.{meant} Known are: {', '.join(known) or 'none'}.")
+        kind = known[name].kind
+        try:
+            values[name] = text if kind is ParamKind.TEXT else int(text) if kind is ParamKind.INTEGER else float(text)
+        except ValueError:
+            raise UsageError(f"The parameter {name} is {text[:40]!r}, and not a number.") from None
+        if kind is not ParamKind.TEXT and not 0 <= values[name] < 2**63:
+            raise UsageError(f"The parameter {name} is {text[:40]!r}, and must be from 0 to {2**63 - 1}.")
+    return values
+
+
+def keys_of(store: Served, text: str) -> tuple[bytes, ...]:
+    """The bytes that a typed key may have: as `srfix state get` reads it, or, as JSON, under each schema of the keys."""
+    keys = [key_bytes(text)]
+    if store.key_bytes is not None:
+        keys += store.key_bytes(json_of_key(text))
+    return tuple(dict.fromkeys(keys))
+
+
+def within_of(params: Mapping[str, Any]) -> Question:
+    texts = {name: params.get(name) for name in ("prefix", "from", "to")}
+    prefix, first, last = (None if text is None else key_bytes(text) for text in texts.values())
+    return Question(within=RowFilter(prefix=prefix, first=first, last=last))
+
+
+def freshness_of(params: Mapping[str, Any], store: Served) -> Freshness:
+    """:raises UsageError: for a max_lag or a min_position that is none."""
+    text = params.get("max_lag")
+    most: dict[str, int] = {}
+    if text is not None:
+        number, unit = text.rstrip("ms"), text[len(text.rstrip("ms")) :]
+        if not (number.isascii() and number.isdecimal()) or unit not in ("", "ms", "s"):
+            raise UsageError(f"max_lag is {text[:40]!r}: give a number of records, or a time such as 5s or 500ms.")
+        most = {"max_lag": int(number)} if not unit else {"max_lag_ms": int(number) * (1000 if unit == "s" else 1)}
+    token = params.get("min_position")
+    return Freshness(
+        **most,
+        min_offsets={} if token is None else offsets_of(token, store.spec.topic),
+        reads_standbys=params.get("standby") != "no",
+    )
+
+
+ROUTES: Final = (
+    ApiRoute("/stores", "All stores, and who has their partitions.", (), ServedStores, Api.stores),
+    ApiRoute("/stores/{store}", "A store, and who has its partitions.", (), ServedStoreDocument, Api.one_store),
+    ApiRoute(
+        "/stores/{store}/keys/{key:path}",
+        "The row of a key, or all its windows or sessions; of a versioned store the version at a time.",
+        (Param("at", "For a versioned store: milliseconds since the epoch.", ParamKind.INTEGER), *_FRESH),
+        ServedRows,
+        Api.key,
+    ),
+    ApiRoute(
+        "/stores/{store}/windows/{key:path}", "The windows of a key.", (*_TIMES, *_FRESH), ServedRows, Api.windows
+    ),
+    ApiRoute(
+        "/stores/{store}/sessions/{key:path}", "The sessions of a key.", (*_TIMES, *_FRESH), ServedRows, Api.sessions
+    ),
+    ApiRoute(
+        "/stores/{store}/partition-of/{key:path}", "Where a key is.", (), PartitionOfKey, Api.partition_of
+    ),
+    ApiRoute("/stores/{store}/keys", "Rows by prefix or range of keys.", (*_KEYS, *_LIMITED), ServedRows, Api.all_rows),
+    ApiRoute("/stores/{store}/all", "All rows.", _LIMITED, ServedRows, Api.all_rows),
+    ApiRoute("/stores/{store}/count", "The number of rows.", (*_KEYS, *_FRESH), ServedRows, Api.count),
+)

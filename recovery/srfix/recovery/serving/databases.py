@@ -1,0 +1,192 @@
+"""The databases in which srfix keeps the partitions that it serves: rows, and how far their log was read, in one write.
+
+A database has numbered parts, one for each segment of a window or session store; every other store has only part 0.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
+
+from srfix.recovery.state.rocksdb import ROWS_IN_A_CHUNK, OpenedDatabase
+from srfix.recovery.state.writing.database import in_words
+
+if TYPE_CHECKING:
+    from rocksdict import ColumnFamily, Options, Rdict
+
+_PROGRESS: Final = b"progress"
+_META: Final = "default"
+_PART: Final = "part-"
+_MEMTABLE_SIZE: Final = 16 << 20
+
+
+class Batch(Protocol):
+    """Changes that become visible, and durable, together."""
+
+    def put(self, part: int, key: bytes, value: bytes) -> None: ...
+
+    def delete(self, part: int, key: bytes) -> None: ...
+
+    def delete_range(self, part: int, start: bytes, end: bytes) -> None:
+        """Removes the rows from `start` (inclusive) to `end` (exclusive)."""
+
+    def commit(self, progress: bytes) -> None:
+        """Writes all changes and the progress. The batch must not be used again."""
+
+
+class PartitionDatabase(Protocol):
+    """One partition of a store. One thread writes; any thread may read."""
+
+    def progress(self) -> bytes | None:
+        """What the last batch committed; None for a new database."""
+
+    def parts(self) -> Sequence[int]:
+        """The parts that have rows, ascending."""
+
+    def rows(self, part: int, family: str) -> OpenedDatabase:
+        """The rows of a part, under the name of the column family that Kafka Streams would give them."""
+
+    def batch(self) -> Batch: ...
+
+    def drop(self, part: int) -> None:
+        """Removes a part with all its rows."""
+
+    def clear(self) -> None:
+        """Removes everything, the progress first."""
+
+    def close(self) -> None: ...
+
+
+MakeDatabase = Callable[[str, int], PartitionDatabase]
+"""A store's name, and a partition → its database, made if there is none."""
+
+
+class NoRows(OpenedDatabase):
+    """A part that has no row yet, or no longer."""
+
+    def __init__(self, family: str) -> None:
+        super().__init__({})
+        self._family = family
+
+    @property
+    def families(self) -> frozenset[str]:
+        return frozenset({self._family})
+
+    def chunks(
+        self, family: str, *, start: bytes | None = None, size: int = ROWS_IN_A_CHUNK
+    ) -> Iterator[list[tuple[bytes, bytes]]]:
+        return iter(())
+
+    def get(self, family: str, key: bytes) -> bytes | None:
+        return None
+
+
+class RocksDatabase:
+    """A RocksDB of srfix's own, with its write-ahead log: a process that is killed loses nothing that it committed.
+
+    :raises StateDirectoryError: if the folder cannot be written, or is damaged.
+    :raises LibraryMissingError: without rocksdict.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._families: dict[str, Rdict] = {}
+        self._handles: dict[int, ColumnFamily] = {}
+        with in_words(folder):
+            self._open()
+
+    def _open(self) -> None:
+        from rocksdict import Rdict
+
+        self._folder.mkdir(parents=True, exist_ok=True)
+        options = _options()
+        options.create_if_missing(True)
+        options.create_missing_column_families(True)
+        is_there = (self._folder / "CURRENT").is_file()
+        names = Rdict.list_cf(str(self._folder), _options()) if is_there else [_META]
+        self._whole = Rdict(str(self._folder), options=options, column_families={name: _options() for name in names})
+        for name in names:
+            self._take(name)
+
+    def _take(self, name: str) -> Rdict:
+        self._families[name] = self._whole.get_column_family(name)
+        if name.startswith(_PART):
+            self._handles[int(name.removeprefix(_PART))] = self._whole.get_column_family_handle(name)
+        return self._families[name]
+
+    def progress(self) -> bytes | None:
+        found = self._families[_META].get(_PROGRESS)
+        return found if isinstance(found, bytes) else None
+
+    def parts(self) -> Sequence[int]:
+        return sorted(self._handles)
+
+    def rows(self, part: int, family: str) -> OpenedDatabase:
+        rows = self._families.get(f"{_PART}{part}")
+        return NoRows(family) if rows is None else OpenedDatabase({family: rows})
+
+    def handle(self, part: int) -> ColumnFamily:
+        if part not in self._handles:
+            self._whole.create_column_family(f"{_PART}{part}", _options()).close()
+            self._take(f"{_PART}{part}")
+        return self._handles[part]
+
+    def batch(self) -> RocksBatch:
+        return RocksBatch(self._folder, self._whole, self.handle)
+
+    def drop(self, part: int) -> None:
+        del self._handles[part]
+        self._families.pop(f"{_PART}{part}").close()
+        self._whole.drop_column_family(f"{_PART}{part}")
+
+    def clear(self) -> None:
+        self._families[_META].delete(_PROGRESS)
+        for part in self.parts():
+            self.drop(part)
+
+    def close(self) -> None:
+        # An open handle keeps the database open.
+        self._handles.clear()
+        for family in self._families.values():
+            family.close()
+        self._families.clear()
+        self._whole.close()
+
+    def remove(self) -> None:
+        """Closes it, and removes its folder."""
+        self.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class RocksBatch:
+    def __init__(self, folder: Path, database: Rdict, handle: Callable[[int], ColumnFamily]) -> None:
+        from rocksdict import WriteBatch
+
+        self._folder = folder
+        self._database = database
+        self._handle = handle
+        self._batch = WriteBatch(raw_mode=True)
+
+    def put(self, part: int, key: bytes, value: bytes) -> None:
+        self._batch.put(key, value, self._handle(part))
+
+    def delete(self, part: int, key: bytes) -> None:
+        self._batch.delete(key, self._handle(part))
+
+    def delete_range(self, part: int, start: bytes, end: bytes) -> None:
+        self._batch.delete_range(start, end, self._handle(part))
+
+    def commit(self, progress: bytes) -> None:
+        self._batch.put(_PROGRESS, progress)
+        with in_words(self._folder):
+            self._database.write(self._batch)
+
+
+def _options() -> Options:
+    from rocksdict import Options
+
+    options = Options(raw_mode=True)
+    options.set_write_buffer_size(_MEMTABLE_SIZE)
+    return options

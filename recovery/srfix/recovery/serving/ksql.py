@@ -1,0 +1,307 @@
+"""ksqlDB's HTTP API, as far as its clients need it for pull queries: `/query`, `/query-stream`, `/info`, `/healthcheck`,
+`/clusterStatus`. The shapes are those of `StreamedRow`, `QueryResponseMetadata`, `KsqlErrorMessage` and
+`ClusterStatusResponse`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from srfix.recovery.serving.api import MOST_ROWS, Api
+from srfix.recovery.serving.gathering import Gathered
+from srfix.recovery.serving.node import ACTIVE, Freshness, NotChosen
+from srfix.recovery.serving.pull_queries import WINDOW_END, WINDOW_START, PullQuery, parse_pull_query
+from srfix.recovery.serving.questions import Question, Served
+from srfix.serde.casing import is_same
+from srfix.serde.errors import SrfixError, UsageError
+
+_BAD_STATEMENT: Final = 40001
+_SERVER_ERROR: Final = 50000
+_V1: Final = "application/vnd.ksql.v1+json"
+_DELIMITED: Final = "application/vnd.ksqlapi.delimited.v1"
+_MAX_LAG: Final = "ksql.query.pull.max.allowed.offset.lag"
+_STANDBY: Final = "ksql.query.pull.enable.standby.reads"
+_TYPES: Final = ((WINDOW_START, "BIGINT"), (WINDOW_END, "BIGINT"))
+
+
+class _Body(msgspec.Struct):
+    ksql: str | None = None
+    sql: str | None = None
+    streams_properties: dict[str, Any] = msgspec.field(name="streamsProperties", default_factory=dict)
+    properties: dict[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    columns: Sequence[tuple[str, str, str]]
+    """Name, name in the answer, type."""
+    keys: frozenset[str]
+    rows: AsyncIterator[list[Any]]
+    query_id: str
+
+
+class _NoHost(SrfixError):
+    """No member can answer for a partition."""
+
+
+def ksql_routes(api: Api, version: str) -> Sequence[Route]:
+    ksql = Ksql(api, version)
+    return [
+        Route("/query", ksql.query, methods=["POST"]),
+        Route("/query-stream", ksql.query_stream, methods=["POST"]),
+        Route("/info", ksql.info),
+        Route("/healthcheck", ksql.healthcheck),
+        Route("/clusterStatus", ksql.cluster_status),
+    ]
+
+
+class Ksql:
+    def __init__(self, api: Api, version: str) -> None:
+        self._api = api
+        self._version = version
+
+    async def query(self, request: Request) -> Response:
+        """An array of a header, the rows, and an error if one came later."""
+        body: _Body | None = None
+        try:
+            body = _body(await request.body())
+            answer = await self._answer(request, body.ksql or body.sql or "", body.streams_properties)
+        except SrfixError as error:
+            return _error(error, (body.ksql if body is not None else None) or "")
+
+        async def parts() -> AsyncIterator[bytes]:
+            schema = ", ".join(
+                f"`{shown}` {kind}{' KEY' if name in answer.keys else ''}" for name, shown, kind in answer.columns
+            )
+            yield b"[" + _json({"header": {"queryId": answer.query_id, "schema": schema}})
+            try:
+                async for row in answer.rows:
+                    yield b",\n" + _json({"row": {"columns": row}})
+            except SrfixError as error:
+                yield b",\n" + _json({"errorMessage": _message(error)})
+            yield b"]\n"
+
+        return StreamingResponse(parts(), media_type=_V1)
+
+    async def query_stream(self, request: Request) -> Response:
+        """The metadata, then a row on each line; an array of all of it for `application/json`."""
+        body: _Body | None = None
+        try:
+            body = _body(await request.body())
+            answer = await self._answer(request, body.sql or body.ksql or "", body.properties)
+        except SrfixError as error:
+            return _error(error, (body.sql if body is not None else None) or "")
+        as_array = "application/json" in request.headers.get("accept", "")
+
+        async def parts() -> AsyncIterator[bytes]:
+            head = {
+                "queryId": answer.query_id,
+                "columnNames": [shown for _name, shown, _kind in answer.columns],
+                "columnTypes": [kind for _name, _shown, kind in answer.columns],
+            }
+            yield (b"[" if as_array else b"") + _json(head) + (b"" if as_array else b"\n")
+            try:
+                async for row in answer.rows:
+                    yield b"," + _json(row) if as_array else _json(row) + b"\n"
+            except SrfixError as error:
+                yield (b"," if as_array else b"") + _json(_message(error)) + (b"" if as_array else b"\n")
+            if as_array:
+                yield b"]\n"
+
+        return StreamingResponse(parts(), media_type="application/json" if as_array else _DELIMITED)
+
+    async def _answer(self, request: Request, sql: str, properties: Mapping[str, Any]) -> _Answer:
+        pull = parse_pull_query(sql)
+        store = self._table(pull.table)
+        columns = _columns_of(store)
+        chosen = [(name, name) for name, _kind in columns] if pull.columns is None else pull.columns
+        kinds = dict((*columns, *_TYPES))
+        for name, _shown in chosen:
+            if name not in kinds:
+                raise UsageError(f"Column {name} cannot be resolved. The table has: {', '.join(kinds)}.")
+        question = _question(store, pull)
+        asked = self._api.asked(request, store, question, {}, freshness=_freshness(properties))
+        return _Answer(
+            columns=[(name, shown, kinds[name]) for name, shown in chosen],
+            keys=frozenset(store.key_columns),
+            rows=self._rows(asked, store, pull, [name for name, _shown in chosen]),
+            query_id=f"query_{uuid.uuid4().hex}",
+        )
+
+    async def _rows(self, asked: Any, store: Served, pull: PullQuery, names: Sequence[str]) -> AsyncIterator[list[Any]]:
+        gathered, left = Gathered(), MOST_ROWS if pull.limit is None else pull.limit
+        async with aclosing(self._api.gathering.pieces(asked, gathered)) as pieces:
+            async for piece in pieces:
+                for text in piece.rows:
+                    row = _row(store, msgspec.json.decode(text))
+                    if pull.condition is not None and pull.condition(row) is not True:
+                        continue
+                    if left == 0:
+                        return
+                    left -= 1
+                    yield [row.get(name) for name in names]
+        if gathered.failed:
+            raise _NoHost(_no_host(gathered.failed))
+
+    def _table(self, name: str) -> Served:
+        """A table is a store, by its name or by the name of a ksqlDB table that it belongs to."""
+        for store in self._api.node.stores.values():
+            if is_same(store.table or store.name, name):
+                return store
+        raise UsageError(f"{name} does not exist. This server has: {', '.join(sorted(self._api.node.stores))}.")
+
+    async def info(self, _request: Request) -> Response:
+        information = {"version": self._version, "kafkaClusterId": "", "ksqlServiceId": "srfix", "serverStatus": "RUNNING"}
+        return Response(_json({"KsqlServerInfo": information}), media_type=_V1)
+
+    async def healthcheck(self, _request: Request) -> Response:
+        is_healthy = not self._api.problems()
+        details = {name: {"isHealthy": is_healthy} for name in ("metastore", "kafka")}
+        body = _json({"isHealthy": is_healthy, "details": details, "serverState": "READY"})
+        return Response(body, 200 if is_healthy else 500, media_type=_V1)
+
+    async def cluster_status(self, _request: Request) -> Response:
+        node = self._api.node
+        hosts = {}
+        for address in sorted(node.membership.members().addresses):
+            is_own = address == node.address
+            lags, lags_ms = (node.own_lags(), 0) if is_own else node.liveness.lags(address)
+            queries: dict[str, Any] = {}
+            store_lags: dict[str, Any] = {}
+            for name, by_partition in lags.items():
+                store = node.stores[name]
+                entry = {"activeStores": [], "activePartitions": [], "standByStores": [], "standByPartitions": []}
+                for number in by_partition:
+                    role = "active" if node.role(store, number, address) == ACTIVE else "standBy"
+                    entry[f"{role}Stores"] = [name]
+                    entry[f"{role}Partitions"].append({"topic": store.spec.topic, "partition": number})
+                queries[store.spec.application] = entry
+                store_lags[f"{store.spec.application}#{name}"] = {
+                    "lagByPartition": {
+                        str(number): {
+                            "currentOffsetPosition": lag.current,
+                            "endOffsetPosition": lag.end or 0,
+                            "offsetLag": max((lag.end or 0) - lag.current, 0),
+                        }
+                        for number, lag in by_partition.items()
+                    },
+                    "size": len(by_partition),
+                }
+            hosts[address] = {
+                "hostAlive": is_own or node.liveness.is_alive(address),
+                "lastStatusUpdateMs": 0 if is_own else node.liveness.last_heard_ms(address),
+                "activeStandbyPerQuery": queries,
+                "hostStoreLags": {"stateStoreLags": store_lags, "updateTimeMs": lags_ms},
+            }
+        return Response(_json({"clusterStatus": hosts}), media_type=_V1)
+
+
+def _body(text: bytes) -> _Body:
+    try:
+        return msgspec.json.decode(text, type=_Body)
+    except msgspec.MsgspecError as error:
+        raise UsageError(f"The request is not JSON of a query: {error}.") from None
+
+
+def _columns_of(store: Served) -> list[tuple[str, str]]:
+    if store.columns is None:
+        raise UsageError(
+            f"The columns of {store.name} are not known. Start the server with --key-columns and --value-columns, or with "
+            "a registry that has a schema for the topic."
+        )
+    keys = [column for column in store.columns if column[0] in store.key_columns]
+    values = [column for column in store.columns if column[0] not in store.key_columns]
+    windows = _TYPES if store.spec.store.kind.is_segmented else ()
+    return [*keys, *windows, *values]
+
+
+def _question(store: Served, pull: PullQuery) -> Question:
+    """By key if all key columns are known, else all rows."""
+    values = [pull.keys.get(name) for name in store.key_columns]
+    if len(values) != 1 or values[0] is None or store.key_bytes is None:
+        return Question()
+    return Question(keys=tuple(dict.fromkeys(key for value in values[0] for key in store.key_bytes(value))))
+
+
+def _freshness(properties: Mapping[str, Any]) -> Freshness:
+    most = properties.get(_MAX_LAG)
+    if most is not None and not str(most).isdecimal():
+        raise UsageError(f"{_MAX_LAG} is {str(most)[:40]!r}, and not a number.")
+    reads_standbys = str(properties.get(_STANDBY, True)).lower() != "false"
+    return Freshness(max_lag=None if most is None else int(str(most)), reads_standbys=reads_standbys)
+
+
+def _row(store: Served, document: Mapping[str, Any]) -> dict[str, Any]:
+    """A row by ksqlDB's names of columns."""
+    if document["errors"]:
+        raise UsageError(f"A row cannot be decoded: {document['errors'][0]['message']}")
+    window, row = document["window"], {}
+    if window is not None:
+        row[WINDOW_START] = window["start_ms"]
+        size = store.window_size_ms
+        row[WINDOW_END] = window["end_ms"] if window["end_ms"] is not None else None if size is None else window["start_ms"] + size
+    columns = store.columns or ()
+    for half, names in (
+        (document["key"], [name for name, _kind in columns if name in store.key_columns]),
+        (document["value"], [name for name, _kind in columns if name not in store.key_columns]),
+    ):
+        if isinstance(half, dict) and "$raw" not in half:
+            fields = {field.upper(): _unmarked(value) for field, value in half.items()}
+            row |= {name: fields.get(name.upper()) for name in names}
+        else:
+            row |= dict.fromkeys(names, _unmarked(half) if len(names) == 1 else None)
+    return row
+
+
+def _unmarked(value: Any) -> Any:
+    """A value in ksqlDB's JSON: a decimal is a number, a time a text, bytes are base64."""
+    if isinstance(value, dict) and len(value) == 1:
+        (mark, inner), = value.items()
+        if mark == "$decimal":
+            return Decimal(inner)
+        if mark == "$timestamp":
+            return inner.replace("+00:00", "")
+        if mark.startswith("$"):
+            return inner
+    if isinstance(value, dict):
+        return {name: _unmarked(inner) for name, inner in value.items()}
+    return [_unmarked(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _json(value: Any) -> bytes:
+    return msgspec.json.Encoder(decimal_format="number").encode(value)
+
+
+def _no_host(failed: Sequence[NotChosen]) -> str:
+    scanned: dict[int, list[str]] = {}
+    for refusal in failed:
+        scanned.setdefault(refusal.partition, []).append(f"{refusal.member} was not selected because {refusal.reason}.")
+    partitions = ", ".join(
+        f"Partition {number} failed to find valid host. Hosts scanned: [{', '.join(hosts)}]"
+        for number, hosts in scanned.items()
+    )
+    return f"Unable to execute pull query. [{partitions}]"
+
+
+def _message(error: SrfixError) -> dict[str, Any]:
+    code = _BAD_STATEMENT if isinstance(error, UsageError) else _SERVER_ERROR
+    return {"@type": "generic_error", "error_code": code, "message": error.message}
+
+
+def _error(error: SrfixError, statement: str) -> Response:
+    is_mistake = isinstance(error, UsageError)
+    body = _message(error)
+    if is_mistake:
+        body |= {"@type": "statement_error", "statementText": statement, "entities": []}
+    return Response(_json(body), 400 if is_mistake else 500, media_type=_V1)
+

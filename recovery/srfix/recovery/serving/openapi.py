@@ -1,0 +1,54 @@
+"""The description of the HTTP API, made from its routes and documents."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any, Final
+
+import msgspec
+
+from srfix.recovery.serving.api import ROUTES, ApiRoute, ServedError
+
+_REF: Final = "#/components/schemas/{name}"
+
+
+def openapi(version: str) -> dict[str, Any]:
+    """An OpenAPI 3.1 document."""
+    documents = [*dict.fromkeys(route.document for route in ROUTES), ServedError]
+    references, components = msgspec.json.schema_components(
+        documents, schema_hook=_anything, ref_template=_REF
+    )
+    by_document = dict(zip(documents, references, strict=True))
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "srfix serve", "version": version, "description": "Rows of state stores. It writes nothing."},
+        "paths": {route.path.replace(":path", ""): {"get": _operation(route, by_document)} for route in ROUTES},
+        "components": {"schemas": components},
+    }
+
+
+def _anything(_type: type[object]) -> dict[str, Any]:
+    """The schema of a decoded key or value."""
+    return {"$comment": "Any JSON."}
+
+
+def _operation(route: ApiRoute, documents: dict[Any, dict[str, Any]]) -> dict[str, Any]:
+    in_path = [part.strip("{}").removesuffix(":path") for part in route.path.split("/") if part.startswith("{")]
+    parameters = [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in in_path]
+    parameters += [
+        {"name": param.name, "in": "query", "description": param.about, "schema": {"type": param.kind.value}}
+        for param in route.params
+    ]
+
+    def response(code: int, document: Any) -> dict[str, Any]:
+        return {
+            "description": HTTPStatus(code).phrase,
+            "content": {"application/json": {"schema": documents[document]}},
+        }
+
+    responses = {str(code): response(code, ServedError) for code in route.codes}
+    return {
+        "summary": route.about,
+        "parameters": parameters,
+        "responses": {"200": response(200, route.document)} | responses,
+    }

@@ -1,0 +1,302 @@
+"""One partition of a store that srfix serves: its log's records become rows as in a restore, and are read as a store.
+
+| store | log | rows |
+|---|---|---|
+| with a changelog | the changelog | as a restore makes them |
+| that reuses its source topic | the source topic | as a restore makes them: the raw bytes of the topic |
+| global | the topic | the same |
+
+Records without a key are left out, a tombstone removes, and a record older than the retention is left out.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from srfix.recovery.errors import StateDirectoryError
+from srfix.recovery.serving.databases import Batch, PartitionDatabase
+from srfix.recovery.state.directory import StoreDirectory, StoreKind, Task
+from srfix.recovery.state.reading.detection import Detected
+from srfix.recovery.state.reading.seeking import version_segments
+from srfix.recovery.state.reading.store import StateStore
+from srfix.recovery.state.rocksdb import OpenedDatabase
+from srfix.recovery.state.writing.stores import RestoredRows, StoreToWrite
+from srfix.recovery.stores.choices import Until
+from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.subjects.names import Topic
+
+if TYPE_CHECKING:
+    from confluent_kafka import Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedStore:
+    """A store to serve, and where its rows come from."""
+
+    application: str
+    store: StoreToWrite
+    topic: Topic
+    partitions: int
+    until: Until = Until.END
+    isolation: Isolation = Isolation.READ_UNCOMMITTED
+    tombstones_kept_ms: int | None = None
+    """How long the topic keeps tombstones (`delete.retention.ms`), if it is compacted. A database that was left alone for
+    longer could lack deletes, so it is filled anew."""
+    origin: str = ""
+    """The cluster, and the topic's id: rows of another origin are not served."""
+
+    @property
+    def name(self) -> str:
+        return self.store.name
+
+    @property
+    def made_of(self) -> str:
+        store = self.store
+        return "/".join(map(str, (self.origin, self.topic, store.kind.value, store.retention_ms, store.interval_ms)))
+
+
+class Progress(msgspec.Struct, kw_only=True):
+    """How far a partition was read, as it is written with the rows."""
+
+    made_of: str
+    offset: int
+    """The next offset to read."""
+    time_ms: int
+    """When this was written."""
+    newest_ms: int = -1
+    """The newest time of its windows, sessions or versions."""
+    record_ms: int | None = None
+    """The timestamp of the last record."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Directory(StoreDirectory):
+    starts: tuple[int, ...] = ()
+
+    def databases(self) -> tuple[Path, ...]:
+        if self.kind is StoreKind.KEY_VALUE:
+            return (Path(self.path),)
+        return tuple(Path(self.path) / f"{self.name}.{start}" for start in self.starts)
+
+
+@dataclass(slots=True)
+class _PartWriter:
+    """A part as `RestoredRows` writes it; what a batch has changed, it can read back."""
+
+    partition: ServedPartition
+    part: int
+    changed: dict[bytes, bytes | None] = field(default_factory=dict)
+
+    def put(self, _family: str, key: bytes, value: bytes) -> None:
+        self.partition.batch.put(self.part, key, value)
+        if self.partition.reads_back:
+            self.changed[key] = value
+
+    def delete(self, _family: str, key: bytes) -> None:
+        self.partition.batch.delete(self.part, key)
+        if self.partition.reads_back:
+            self.changed[key] = None
+
+    def delete_prefix(self, _family: str, prefix: bytes) -> None:
+        end = (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix), "big")
+        self.partition.batch.delete_range(self.part, prefix, end)
+
+    def get(self, family: str, key: bytes) -> bytes | None:
+        if key in self.changed:
+            return self.changed[key]
+        return self.partition.database.rows(self.part, family).get(family, key)
+
+
+class ServedPartition:
+    """A partition of a store: one thread applies records, any thread reads.
+
+    :raises StateDirectoryError: if its progress cannot be read.
+    """
+
+    def __init__(self, served: ServedStore, number: int, database: PartitionDatabase) -> None:
+        self.served = served
+        self.number = number
+        self.database = database
+        self.notes: list[str] = []
+        self.end: int | None = None
+        """The end of its log when it was last seen, or the offset up to which it is to be read; None if not yet seen."""
+        self.problem: str | None = None
+        """Why it cannot go on, in words."""
+        self.applied = self.applied_bytes = 0
+        self.reads_back = served.store.kind.has_retention and not served.store.kind.is_segmented
+        self._lock = Lock()
+        self._writers: dict[int, _PartWriter] = {}
+        self.batch: Batch = database.batch()
+        self.progress = self._last_progress()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._writers.clear()
+        self.batch = self.database.batch()
+        kind = self.served.store.kind
+        self._rows = RestoredRows(
+            self.served.store,
+            self._writer,
+            newest_ms=self.progress.newest_ms,
+            segments=version_segments(self.database.rows(0, kind.family), kind.family) if self.reads_back else (),
+        )
+
+    def _last_progress(self) -> Progress:
+        new = Progress(made_of=self.served.made_of, offset=0, time_ms=_now_ms())
+        found = self.database.progress()
+        if found is None:
+            self.database.clear()
+            return new
+        try:
+            progress = msgspec.json.decode(found, type=Progress)
+        except msgspec.MsgspecError:
+            return self._anew(new, "another version of srfix wrote its progress")
+        kept_ms = self.served.tombstones_kept_ms
+        if progress.made_of != self.served.made_of:
+            return self._anew(new, "it was made from another topic, or for another kind of store")
+        if kept_ms is not None and new.time_ms - progress.time_ms > kept_ms:
+            return self._anew(new, "it was last read before the topic began to forget its deletes (delete.retention.ms)")
+        return progress
+
+    def _anew(self, progress: Progress, why: str) -> Progress:
+        self.database.clear()
+        self.notes.append(f"partition {self.number} is filled anew: {why}")
+        return progress
+
+    def start_anew(self, why: str) -> None:
+        """Removes all rows, so that the log is read again from its start."""
+        with self._lock:
+            self.progress = self._anew(
+                Progress(made_of=self.served.made_of, offset=0, time_ms=_now_ms()), why
+            )
+            self._begin()
+
+    @property
+    def offset(self) -> int:
+        """The next offset to read: every record before it is in the rows."""
+        return self.progress.offset
+
+    @property
+    def lag(self) -> int | None:
+        """How many offsets the log has beyond what was read; None if its end is not known."""
+        return None if self.end is None else max(self.end - self.progress.offset, 0)
+
+    @property
+    def is_caught_up(self) -> bool:
+        return self.lag == 0
+
+    @property
+    def lag_ms(self) -> int | None:
+        """The age of the last record that was read while there are later ones, 0 if there are none; None if not known."""
+        if self.lag == 0:
+            return 0
+        record_ms = self.progress.record_ms
+        return None if self.lag is None or record_ms is None else max(_now_ms() - record_ms, 0)
+
+    @property
+    def oldest_shown_ms(self) -> int | None:
+        """The newest time that is beyond the retention; None for a store without windows, or without rows."""
+        store = self.served.store
+        newest_ms = self.progress.newest_ms
+        return newest_ms - (store.retention_ms or 0) if store.kind.is_segmented and newest_ms >= 0 else None
+
+    def apply(self, messages: Sequence[Message], *, offset: int | None = None) -> None:
+        """Takes records of this partition, in their order; all of them become visible together, with the position.
+
+        :param offset: the next offset to read, if it is not that after the last record.
+        :raises StateDirectoryError: for a record that does not fit the kind of store; nothing of the batch is kept.
+        """
+        rows, size = self._rows, 0
+        record_ms = self.progress.record_ms
+        try:
+            for message in messages:
+                key, value = message.key(), message.value()
+                if key is None:
+                    continue
+                _kind, timestamp_ms = message.timestamp()
+                size += len(key) + len(value or b"")
+                rows.restore(
+                    key, value, timestamp_ms=None if timestamp_ms < 0 else timestamp_ms, headers=message.headers() or ()
+                )
+                record_ms = timestamp_ms
+            rows.flush()
+        except StateDirectoryError:
+            self._begin()
+            raise
+        after = offset if offset is not None else (messages[-1].offset() or 0) + 1
+        self._commit(
+            Progress(
+                made_of=self.served.made_of,
+                offset=after,
+                time_ms=_now_ms(),
+                newest_ms=rows.newest_ms,
+                record_ms=record_ms,
+            )
+        )
+        self.applied += len(messages)
+        self.applied_bytes += size
+
+    def _commit(self, progress: Progress) -> None:
+        with self._lock:
+            self.batch.commit(msgspec.json.encode(progress))
+            self.progress = progress
+            for writer in self._writers.values():
+                writer.changed.clear()
+            for part in self.database.parts():
+                if part < self._rows.oldest_segment:
+                    self.database.drop(part)
+                    self._writers.pop(part, None)
+            self.batch = self.database.batch()
+
+    def _writer(self, part: int) -> _PartWriter:
+        if part not in self._writers:
+            self._writers[part] = _PartWriter(self, part)
+        return self._writers[part]
+
+    @contextmanager
+    def reading(self) -> Iterator[tuple[StateStore, int]]:
+        """The store, and the offset up to which its rows are; no record is applied meanwhile. For short reads."""
+        with self._lock:
+            yield self.store(), self.progress.offset
+
+    def store(self) -> StateStore:
+        """The store; each of its iterations shows the rows of the time at which it begins to read a part."""
+        kind, interval_ms = self.served.store.kind, self.served.store.interval_ms
+        directory = _Directory(
+            name=self.served.name,
+            kind=StoreKind.SEGMENTED if kind.is_segmented else StoreKind.KEY_VALUE,
+            path=f"partition {self.number}",
+            starts=tuple(part * interval_ms for part in self.database.parts()),
+        )
+        return StateStore(
+            name=self.served.name,
+            task=Task(name=str(self.number), path=directory.path, subtopology=0, partition=self.number),
+            directory=directory,
+            detected=Detected(format=kind.format, why="srfix wrote it", is_certain=True),
+            changelog=self.served.topic,
+            is_in_use=True,
+            opening=self._opened,
+        )
+
+    @contextmanager
+    def _opened(self, path: Path) -> Iterator[OpenedDatabase]:
+        part = 0
+        if self.served.store.kind.is_segmented:
+            part = int(path.name.removeprefix(f"{self.served.name}.")) // self.served.store.interval_ms
+        yield self.database.rows(part, self.served.store.kind.family)
+
+    def close(self) -> None:
+        with self._lock:
+            self.database.close()
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,250 @@
+"""Pull queries of ksqlDB, as far as a store can answer them: columns, conditions on keys, windows and values, LIMIT.
+
+sqlglot parses; this module says which of its trees are pull queries, and what they mean for a row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+from srfix.serde.errors import UsageError
+from srfix.serde.schemas.models import Json
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+_DIALECT: Final = "spark"
+"""Identifiers in backquotes, texts in single quotes, as in ksqlDB."""
+MOST_SQL: Final = 16 << 10
+WINDOW_START: Final = "WINDOWSTART"
+WINDOW_END: Final = "WINDOWEND"
+Row = Mapping[str, Any]
+Condition = Callable[[Row], bool | None]
+"""Whether a row fulfils a condition; None if a null leaves it open."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullQuery:
+    table: str
+    columns: tuple[tuple[str, str], ...] | None
+    """The names of columns, each with its name in the answer; None for `*`."""
+    keys: Mapping[str, tuple[Json, ...]]
+    """For columns, the only values that a row can have, by conditions that all rows must fulfil."""
+    condition: Condition | None
+    limit: int | None
+
+
+def parse_pull_query(sql: str) -> PullQuery:
+    """
+    :raises UsageError: for a text that is no SQL, or more than a pull query.
+    """
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    if len(sql) > MOST_SQL:
+        raise UsageError(f"A statement has at most {MOST_SQL:,} characters.")
+    try:
+        statements = [statement for statement in sqlglot.parse(sql, dialect=_DIALECT) if statement is not None]
+    except (SqlglotError, RecursionError) as error:
+        first = str(error).splitlines()[0] if str(error) else "it nests too deep"
+        raise UsageError(f"The statement cannot be read: {_plain(first)}") from None
+    if len(statements) != 1 or not isinstance(statements[0], exp.Select):
+        raise UsageError("This server answers one pull query at a time: SELECT … FROM table WHERE …;")
+    select = statements[0]
+    if re.search(r"(?i)\bEMIT\s+(CHANGES|FINAL)\b", sql):
+        raise UsageError("This server answers pull queries only: leave out EMIT CHANGES.")
+    allowed = {"kind", "expressions", "from", "from_", "where", "limit"}
+    extra = sorted(name for name, value in select.args.items() if value and name not in allowed)
+    source = select.args.get("from") or select.args.get("from_")
+    if extra or source is None or not isinstance(source.this, exp.Table):
+        clause = extra[0].upper() if extra else "a table after FROM"
+        raise UsageError(f"A pull query has columns, a table, WHERE and LIMIT; this one has {clause}.")
+    where, limit = select.args.get("where"), select.args.get("limit")
+    return PullQuery(
+        table=_name(source.this.this),
+        columns=_columns(select.expressions),
+        keys={} if where is None else dict(_only(where.this)),
+        condition=None if where is None else _condition(where.this),
+        limit=None if limit is None else _count(limit.expression),
+    )
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+def _name(node: exp.Expression) -> str:
+    """ksqlDB's rule: upper case, unless it is quoted."""
+    text = str(node.this if not isinstance(node.this, str) else node.this)
+    return text if node.args.get("quoted") else text.upper()
+
+
+def _columns(expressions: Sequence[exp.Expression]) -> tuple[tuple[str, str], ...] | None:
+    from sqlglot import exp
+
+    if len(expressions) == 1 and isinstance(expressions[0], exp.Star):
+        return None
+    columns = []
+    for expression in expressions:
+        column = expression.this if isinstance(expression, exp.Alias) else expression
+        if not isinstance(column, exp.Column) or isinstance(column.this, exp.Star):
+            raise UsageError(f"{expression.sql(dialect=_DIALECT)[:80]} is no column. Give columns, or *.")
+        name = _name(column.this)
+        columns.append((name, _name(expression.args["alias"]) if isinstance(expression, exp.Alias) else name))
+    return tuple(columns)
+
+
+def _count(node: exp.Expression) -> int:
+    text = node.sql()
+    if not text.isascii() or not text.isdecimal():
+        raise UsageError(f"LIMIT takes a number, not {text[:40]}.")
+    return int(text)
+
+
+def _only(node: exp.Expression) -> Iterator[tuple[str, tuple[Json, ...]]]:
+    """Columns that have one of some values in every row that the condition takes."""
+    from sqlglot import exp
+
+    if isinstance(node, exp.Paren):
+        yield from _only(node.this)
+    elif isinstance(node, exp.And):
+        yield from _only(node.left)
+        yield from _only(node.right)
+    elif isinstance(node, exp.EQ):
+        for column, other in ((node.left, node.right), (node.right, node.left)):
+            if isinstance(column, exp.Column) and not isinstance(other, exp.Column):
+                yield _name(column.this), (_literal(other),)
+    elif isinstance(node, exp.In) and isinstance(node.this, exp.Column) and node.expressions:
+        yield _name(node.this.this), tuple(map(_literal, node.expressions))
+
+
+def _condition(node: exp.Expression) -> Condition:
+    from sqlglot import exp
+
+    match node:
+        case exp.Paren():
+            return _condition(node.this)
+        case exp.And():
+            one, other = _condition(node.left), _condition(node.right)
+            return lambda row: _and(one(row), other(row))
+        case exp.Or():
+            one, other = _condition(node.left), _condition(node.right)
+            return lambda row: _not(_and(_not(one(row)), _not(other(row))))
+        case exp.Not():
+            inner = _condition(node.this)
+            return lambda row: _not(inner(row))
+        case exp.Is() if isinstance(node.expression, exp.Null):
+            value = _value(node.this)
+            return lambda row: value(row) is None
+        case exp.In() if node.expressions:
+            value, values = _value(node.this), [_value(each) for each in node.expressions]
+            return lambda row: any(_compared(exp.EQ, value(row), other(row)) for other in values)
+        case exp.Between():
+            value, low, high = _value(node.this), _value(node.args["low"]), _value(node.args["high"])
+            return lambda row: _and(
+                _compared(exp.GTE, value(row), low(row)), _compared(exp.LTE, value(row), high(row))
+            )
+        case exp.EQ() | exp.NEQ() | exp.GT() | exp.GTE() | exp.LT() | exp.LTE():
+            kind, left, right = type(node), _value(node.left), _value(node.right)
+            return lambda row: _compared(kind, left(row), right(row))
+        case _:
+            raise UsageError(f"This server cannot evaluate the condition {node.sql(dialect=_DIALECT)[:80]}.")
+
+
+def _and(one: bool | None, other: bool | None) -> bool | None:
+    if one is False or other is False:
+        return False
+    return None if one is None or other is None else True
+
+
+def _not(value: bool | None) -> bool | None:
+    return None if value is None else not value
+
+
+def _value(node: exp.Expression) -> Callable[[Row], Any]:
+    from sqlglot import exp
+
+    if isinstance(node, exp.Column):
+        name = _name(node.this)
+        if name in (WINDOW_START, WINDOW_END):
+            return lambda row: row.get(name)
+
+        def read(row: Row) -> Any:
+            if name not in row:
+                raise UsageError(f"The table has no column {name}. It has: {', '.join(row)}.")
+            return row[name]
+
+        return read
+    literal = _literal(node)
+    return lambda _row: literal
+
+
+def _literal(node: exp.Expression) -> Any:
+    from sqlglot import exp
+
+    match node:
+        case exp.Paren():
+            return _literal(node.this)
+        case exp.Neg():
+            inner = _literal(node.this)
+            return -inner if isinstance(inner, (int, float, Decimal)) else inner
+        case exp.Literal() if node.is_string:
+            return str(node.this)
+        case exp.Literal():
+            text = str(node.this)
+            return int(text) if text.isdecimal() else Decimal(text)
+        case exp.Boolean():
+            return bool(node.this)
+        case exp.Null():
+            return None
+        case _:
+            raise UsageError(f"{node.sql(dialect=_DIALECT)[:80]} is no value that this server can compare with.")
+
+
+def _compared(kind: type[exp.Expression], left: Any, right: Any) -> bool | None:
+    from sqlglot import exp
+
+    if left is None or right is None:
+        return None
+    left, right = _alike(left, right)
+    try:
+        match kind:
+            case exp.EQ:
+                return bool(left == right)
+            case exp.NEQ:
+                return bool(left != right)
+            case exp.GT:
+                return bool(left > right)
+            case exp.GTE:
+                return bool(left >= right)
+            case exp.LT:
+                return bool(left < right)
+            case _:
+                return bool(left <= right)
+    except TypeError:
+        raise UsageError(f"A {type(left).__name__} and a {type(right).__name__} cannot be compared.") from None
+
+
+def _alike(left: Any, right: Any) -> tuple[Any, Any]:
+    """A time and a text, or a number (of milliseconds) and a text that is a time, can be compared."""
+    for one, other, is_turned in ((left, right, False), (right, left, True)):
+        if isinstance(other, str) and isinstance(one, (datetime, int)) and not isinstance(one, bool):
+            moment = time_ms(other)
+            one_ms = int(one.timestamp() * 1000) if isinstance(one, datetime) else one
+            return (moment, one_ms) if is_turned else (one_ms, moment)
+    return left, right
+
+
+def time_ms(text: str) -> int:
+    """ksqlDB's time texts: a date, or date and time, with a zone or in UTC; milliseconds since the epoch."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"{text[:40]!r} is no time such as 2020-02-23T23:45:12.000.") from None
+    return round((moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp() * 1000)

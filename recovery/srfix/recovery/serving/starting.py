@@ -1,0 +1,164 @@
+"""Puts a member together, and runs it until it is told to end."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from srfix.recovery.serving.api import Api, Settings
+from srfix.recovery.serving.databases import MakeDatabase, RocksDatabase
+from srfix.recovery.serving.following import Committed, Follower
+from srfix.recovery.serving.guarding import impatient
+from srfix.recovery.serving.ksql import ksql_routes
+from srfix.recovery.serving.membership import Alone, Grouped, Membership
+from srfix.recovery.serving.node import Node
+from srfix.recovery.serving.openapi import openapi
+from srfix.recovery.serving.page import page_routes
+from srfix.recovery.serving.questions import Served
+from srfix.serde.errors import UsageError
+from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
+
+if TYPE_CHECKING:
+    import uvicorn
+    from starlette.routing import Route
+
+_BACKLOG: Final = 512
+_MOST_CONNECTIONS: Final = 2_000
+_GRACE_S: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tls:
+    """The server's certificate and key; the members check each other's with the authority."""
+
+    certificate: str
+    key: str
+    authority: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The members of a group share the partitions."""
+
+    name: str
+    standbys: int = 0
+    is_global: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a member listens, and where its rows are."""
+
+    host: str
+    port: int
+    advertise: str | None
+    """How the other members, and clients, reach it; None for the address on which it listens."""
+    tls: Tls | None = None
+
+
+def rocks_in(folder: Path) -> MakeDatabase:
+    """Databases in a folder, each in `<store>/<partition>`."""
+    return lambda store, number: RocksDatabase(folder / store / str(number))
+
+
+def serve(
+    stores: Sequence[Served],
+    place: Place,
+    settings: Settings,
+    *,
+    client: ReadOnlyClient,
+    committed: Committed,
+    make_database: MakeDatabase,
+    group: Group | None,
+    version: str,
+    on_start: Callable[[str], None],
+) -> None:
+    """Serves until SIGTERM or an interrupt.
+
+    :param on_start: called with the address when the server listens.
+    :raises UsageError: if it cannot listen there.
+    """
+    import httpx
+
+    with ExitStack() as stack:
+        listening = _listening(place)
+        stack.callback(listening.close)
+        host, port = listening.getsockname()[:2]
+        address = place.advertise or (f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+        topics = sorted({store.spec.topic for store in stores})
+        membership: Membership
+        if group is None:
+            places = [(store.spec.topic, number) for store in stores for number in range(store.spec.partitions)]
+            membership = Alone(address, places)
+        else:
+            membership = Grouped(client, group.name, address, topics)
+        isolations = {store.spec.isolation for store in stores}
+        isolation = Isolation.READ_COMMITTED if isolations == {Isolation.READ_COMMITTED} else Isolation.READ_UNCOMMITTED
+        node = Node(
+            {store.name: store for store in stores},
+            address=address,
+            membership=membership,
+            follower=Follower(client, isolation=isolation, committed=committed),
+            make_database=make_database,
+            standbys=0 if group is None else group.standbys,
+            is_global=group is not None and group.is_global,
+        )
+        stack.callback(node.close)
+        node.follower.start()
+        authorization = settings.credentials.header
+        http = httpx.AsyncClient(
+            headers={} if authorization is None else {"authorization": authorization},
+            verify=True if place.tls is None or place.tls.authority is None else place.tls.authority,
+            timeout=httpx.Timeout(5.0, connect=0.5),
+            limits=httpx.Limits(max_connections=200, max_keepalive_connections=50),
+        )
+        api = Api(node, http, settings)
+        api.add_routes([*_more_routes(api, version)])
+        server = _server(api, place)
+        on_start(address)
+        server.run(sockets=[listening])
+
+
+def _more_routes(api: Api, version: str) -> Sequence[Route]:
+    return [*ksql_routes(api, version), *page_routes(api, openapi(version), version)]
+
+
+def _listening(place: Place) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)[0][0]
+        listening = socket.socket(family)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((place.host, place.port))
+    except OSError as error:
+        raise UsageError(
+            f"srfix cannot listen on {place.host}:{place.port} (--listen): {error.strerror or error}. Choose another "
+            "HOST:PORT."
+        ) from error
+    return listening
+
+
+def _server(api: Api, place: Place) -> uvicorn.Server:
+    import uvicorn
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+    return uvicorn.Server(
+        uvicorn.Config(
+            api.app,
+            http=impatient(HttpToolsProtocol),
+            loop="uvloop",
+            ws="none",
+            lifespan="on",
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            backlog=_BACKLOG,
+            limit_concurrency=_MOST_CONNECTIONS,
+            timeout_graceful_shutdown=_GRACE_S,
+            ssl_certfile=None if place.tls is None else place.tls.certificate,
+            ssl_keyfile=None if place.tls is None else place.tls.key,
+        )
+    )
