@@ -23,13 +23,16 @@ class RawRecord:
 def raw_record(message: Message, *, partition: int, offset: int) -> RawRecord:
     """The record of a consumed message, which must not be an error. A consumed message knows its partition and offset."""
     _, timestamp = message.timestamp()
-    # a list of names and bytes; only producers may use the other types that the client allows
-    headers = cast("list[tuple[str, bytes | None]] | None", message.headers())
     return RawRecord(
         partition=partition,
         offset=offset,
         key=message.key(),
         value=message.value(),
-        headers=tuple(headers or ()),
+        headers=headers_of(message),
         timestamp=timestamp if timestamp >= 0 else None,
     )
+
+
+def headers_of(message: Message) -> tuple[tuple[str, bytes | None], ...]:
+    # a list of names and bytes; only producers may use the other types that the client allows
+    return tuple(cast("list[tuple[str, bytes | None]] | None", message.headers()) or ())

@@ -26,7 +26,6 @@ from srfix.recovery.serving.gathering import (
     Gathered,
     Gathering,
     PartitionRead,
-    Piece,
     offsets_of,
     token_of,
 )
@@ -154,7 +153,7 @@ class ApiRoute:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    credentials: Credentials = Credentials()
+    credentials: Credentials
     scheme: str = "http"
     """How the other members are reached."""
     max_lag_ready: int = 0
@@ -183,11 +182,7 @@ class Api:
                 Route("/lag", self._lag, methods=["POST"]),
                 Route(FORWARD_PATH, self._pieces, methods=["POST"]),
             ],
-            exception_handlers={  # type: ignore[arg-type]
-                HTTPException: self._http_error,
-                SrfixError: self._srfix_error,
-                msgspec.MsgspecError: self._bad_document,
-            },
+            exception_handlers=dict.fromkeys((HTTPException, SrfixError, msgspec.MsgspecError), self._refused),
             lifespan=self._lifespan,
         )
         self.app: ASGIApp = Guard(self._starlette, settings.credentials, error_response)
@@ -273,15 +268,16 @@ class Api:
         own = () if self.settling_problem is None else (self.settling_problem,)
         return [*own, *self.node.problems()]
 
-    async def _http_error(self, _request: Request, error: HTTPException) -> Response:
-        return error_response(error.status_code, error.detail)
-
-    async def _bad_document(self, _request: Request, error: msgspec.MsgspecError) -> Response:
-        return error_response(400, f"The request is not the JSON that is expected: {error}.")
-
-    async def _srfix_error(self, _request: Request, error: SrfixError) -> Response:
-        is_mistake = isinstance(error, (UsageError, StateDirectoryError))
-        return error_response(400 if is_mistake else 503, error.message)
+    async def _refused(self, _request: Request, error: Exception) -> Response:
+        match error:
+            case HTTPException():
+                return error_response(error.status_code, error.detail)
+            case msgspec.MsgspecError():
+                return error_response(400, f"The request is not the JSON that is expected: {error}.")
+            case UsageError() | StateDirectoryError():
+                return error_response(400, error.message)
+            case _:
+                return error_response(503, str(error))
 
     def _answering(self, route: ApiRoute) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
@@ -407,9 +403,7 @@ class Api:
             is_raw=_BYTES in request.headers.get("accept", ""),
         )
 
-    async def _short(
-        self, request: Request, store: Served, question: Question, params: Mapping[str, Any]
-    ) -> Response:
+    async def _short(self, request: Request, store: Served, question: Question, params: Mapping[str, Any]) -> Response:
         asked = self.asked(request, store, question, params)
         gathered, rows = Gathered(), []
         async with aclosing(self.gathering.pieces(asked, gathered)) as pieces:
@@ -607,9 +601,7 @@ ROUTES: Final = (
     ApiRoute(
         "/stores/{store}/sessions/{key:path}", "The sessions of a key.", (*_TIMES, *_FRESH), ServedRows, Api.sessions
     ),
-    ApiRoute(
-        "/stores/{store}/partition-of/{key:path}", "Where a key is.", (), PartitionOfKey, Api.partition_of
-    ),
+    ApiRoute("/stores/{store}/partition-of/{key:path}", "Where a key is.", (), PartitionOfKey, Api.partition_of),
     ApiRoute("/stores/{store}/keys", "Rows by prefix or range of keys.", (*_KEYS, *_LIMITED), ServedRows, Api.all_rows),
     ApiRoute("/stores/{store}/all", "All rows.", _LIMITED, ServedRows, Api.all_rows),
     ApiRoute("/stores/{store}/count", "The number of rows.", (*_KEYS, *_FRESH), ServedRows, Api.count),

@@ -94,7 +94,7 @@ class Follower:
             except SrfixError as error:
                 self.problem = error
                 self._is_over.wait(1)
-            except Exception as error:  # the thread must not end in silence
+            except Exception as error:  # noqa: BLE001  (the thread must not end in silence)
                 self.problem = ClusterError(f"srfix stopped reading: {type(error).__name__}: {error}")
                 self._has_changed.set()
                 return

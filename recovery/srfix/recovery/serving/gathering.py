@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -38,7 +38,7 @@ class Piece(Part, kw_only=True):
     offset: int
     end: int | None
     lag_ms: int | None
-    rows: list[msgspec.Raw] = []
+    rows: list[msgspec.Raw] = msgspec.field(default_factory=list)
     count: int = 0
     done: bool = False
     problem: str | None = None
@@ -116,7 +116,7 @@ class Gathering:
         self._scheme = scheme
         self.forwarded = 0
 
-    async def pieces(self, asked: Asked, gathered: Gathered) -> AsyncIterator[Piece]:
+    async def pieces(self, asked: Asked, gathered: Gathered) -> AsyncGenerator[Piece]:
         """The rows, partition by partition. What could not be read is in `gathered.failed` at the end."""
         store = asked.store
         waiting = {
@@ -172,7 +172,7 @@ class Gathering:
 
     async def _from(
         self, asked: Asked, address: str, numbers: Sequence[int], *, has_others: bool
-    ) -> AsyncIterator[Piece]:
+    ) -> AsyncGenerator[Piece]:
         if address == self._node.address:
             for number in numbers:
                 async for piece in self.here(asked, number):
@@ -211,11 +211,9 @@ class Gathering:
                 yield self._problem(number, f"it did not answer ({type(error).__name__})")
 
     def _problem(self, number: int, problem: str) -> Piece:
-        return Piece(
-            partition=number, member="", role="", offset=0, end=None, lag_ms=None, problem=problem, done=True
-        )
+        return Piece(partition=number, member="", role="", offset=0, end=None, lag_ms=None, problem=problem, done=True)
 
-    async def here(self, asked: Asked, number: int) -> AsyncIterator[Piece]:
+    async def here(self, asked: Asked, number: int) -> AsyncGenerator[Piece]:
         store, node = asked.store, self._node
         part = node.part(store.name, number)
         if part is None:

@@ -161,7 +161,12 @@ class Ksql:
         raise UsageError(f"{name} does not exist. This server has: {', '.join(sorted(self._api.node.stores))}.")
 
     async def info(self, _request: Request) -> Response:
-        information = {"version": self._version, "kafkaClusterId": "", "ksqlServiceId": "srfix", "serverStatus": "RUNNING"}
+        information = {
+            "version": self._version,
+            "kafkaClusterId": "",
+            "ksqlServiceId": "srfix",
+            "serverStatus": "RUNNING",
+        }
         return Response(_json({"KsqlServerInfo": information}), media_type=_V1)
 
     async def healthcheck(self, _request: Request) -> Response:
@@ -180,7 +185,12 @@ class Ksql:
             store_lags: dict[str, Any] = {}
             for name, by_partition in lags.items():
                 store = node.stores[name]
-                entry = {"activeStores": [], "activePartitions": [], "standByStores": [], "standByPartitions": []}
+                entry: dict[str, list[Any]] = {
+                    "activeStores": [],
+                    "activePartitions": [],
+                    "standByStores": [],
+                    "standByPartitions": [],
+                }
                 for number in by_partition:
                     role = "active" if node.role(store, number, address) == ACTIVE else "standBy"
                     entry[f"{role}Stores"] = [name]
@@ -249,7 +259,9 @@ def _row(store: Served, document: Mapping[str, Any]) -> dict[str, Any]:
     if window is not None:
         row[WINDOW_START] = window["start_ms"]
         size = store.window_size_ms
-        row[WINDOW_END] = window["end_ms"] if window["end_ms"] is not None else None if size is None else window["start_ms"] + size
+        row[WINDOW_END] = (
+            window["end_ms"] if window["end_ms"] is not None else None if size is None else window["start_ms"] + size
+        )
     columns = store.columns or ()
     for half, names in (
         (document["key"], [name for name, _kind in columns if name in store.key_columns]),
@@ -266,7 +278,7 @@ def _row(store: Served, document: Mapping[str, Any]) -> dict[str, Any]:
 def _unmarked(value: Any) -> Any:
     """A value in ksqlDB's JSON: a decimal is a number, a time a text, bytes are base64."""
     if isinstance(value, dict) and len(value) == 1:
-        (mark, inner), = value.items()
+        ((mark, inner),) = value.items()
         if mark == "$decimal":
             return Decimal(inner)
         if mark == "$timestamp":
@@ -304,4 +316,3 @@ def _error(error: SrfixError, statement: str) -> Response:
     if is_mistake:
         body |= {"@type": "statement_error", "statementText": statement, "entities": []}
     return Response(_json(body), 400 if is_mistake else 500, media_type=_V1)
-

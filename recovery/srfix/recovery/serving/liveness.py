@@ -109,5 +109,3 @@ class Liveness:
 
 def now_ms() -> int:
     return time.time_ns() // 1_000_000
-
-

@@ -133,7 +133,7 @@ class Grouped:
             except SrfixError as error:
                 self.problem = error
                 self._is_over.wait(_LOOK_EVERY_S)
-            except Exception as error:  # librdkafka's, of whatever kind: the member goes on with what it knows
+            except Exception as error:  # noqa: BLE001  (librdkafka's, of whatever kind: it goes on with what it knows)
                 self.problem = self._client.failed(f"taking part in the group {self._group}", str(error))
                 self._is_over.wait(_LOOK_EVERY_S)
 

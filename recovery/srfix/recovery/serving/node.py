@@ -42,7 +42,9 @@ class Freshness:
         if self.max_lag is not None and (behind is None or behind > self.max_lag):
             return f"its lag of {'an unknown number of' if behind is None else f'{behind:,}'} records exceeds {self.max_lag:,}"
         if self.max_lag_ms is not None and (lag.lag_ms is None or lag.lag_ms > self.max_lag_ms):
-            return f"its lag of {'unknown' if lag.lag_ms is None else f'{lag.lag_ms:,}'} ms exceeds {self.max_lag_ms:,} ms"
+            return (
+                f"its lag of {'unknown' if lag.lag_ms is None else f'{lag.lag_ms:,}'} ms exceeds {self.max_lag_ms:,} ms"
+            )
         wanted = (self.min_offsets or {}).get(number)
         if counts_position and wanted is not None and lag.current < wanted:
             return f"it has read up to offset {lag.current:,}, and {wanted:,} is wanted"
@@ -173,7 +175,9 @@ class Node:
             role = self.role(store, number, address)
             if lag is None and (address not in planned or address == self.address):
                 if address in planned:
-                    refused.append(NotChosen(partition=number, member=address, reason="it has not opened the partition yet"))
+                    refused.append(
+                        NotChosen(partition=number, member=address, reason="it has not opened the partition yet")
+                    )
                 continue
             reason = None
             if address != self.address and not self.liveness.is_alive(address):

@@ -15,9 +15,7 @@ _REF: Final = "#/components/schemas/{name}"
 def openapi(version: str) -> dict[str, Any]:
     """An OpenAPI 3.1 document."""
     documents = [*dict.fromkeys(route.document for route in ROUTES), ServedError]
-    references, components = msgspec.json.schema_components(
-        documents, schema_hook=_anything, ref_template=_REF
-    )
+    references, components = msgspec.json.schema_components(documents, schema_hook=_anything, ref_template=_REF)
     by_document = dict(zip(documents, references, strict=True))
     return {
         "openapi": "3.1.0",

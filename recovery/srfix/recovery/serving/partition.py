@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from srfix.recovery.cluster.raw_record import headers_of
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.serving.databases import Batch, PartitionDatabase
 from srfix.recovery.state.directory import StoreDirectory, StoreKind, Task
@@ -163,7 +164,9 @@ class ServedPartition:
         if progress.made_of != self.served.made_of:
             return self._anew(new, "it was made from another topic, or for another kind of store")
         if kept_ms is not None and new.time_ms - progress.time_ms > kept_ms:
-            return self._anew(new, "it was last read before the topic began to forget its deletes (delete.retention.ms)")
+            return self._anew(
+                new, "it was last read before the topic began to forget its deletes (delete.retention.ms)"
+            )
         return progress
 
     def _anew(self, progress: Progress, why: str) -> Progress:
@@ -174,9 +177,7 @@ class ServedPartition:
     def start_anew(self, why: str) -> None:
         """Removes all rows, so that the log is read again from its start."""
         with self._lock:
-            self.progress = self._anew(
-                Progress(made_of=self.served.made_of, offset=0, time_ms=_now_ms()), why
-            )
+            self.progress = self._anew(Progress(made_of=self.served.made_of, offset=0, time_ms=_now_ms()), why)
             self._begin()
 
     @property
@@ -224,7 +225,7 @@ class ServedPartition:
                 _kind, timestamp_ms = message.timestamp()
                 size += len(key) + len(value or b"")
                 rows.restore(
-                    key, value, timestamp_ms=None if timestamp_ms < 0 else timestamp_ms, headers=message.headers() or ()
+                    key, value, timestamp_ms=None if timestamp_ms < 0 else timestamp_ms, headers=headers_of(message)
                 )
                 record_ms = timestamp_ms
             rows.flush()

@@ -79,13 +79,13 @@ def _plain(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
-def _name(node: exp.Expression) -> str:
+def _name(node: exp.Expr) -> str:
     """ksqlDB's rule: upper case, unless it is quoted."""
-    text = str(node.this if not isinstance(node.this, str) else node.this)
+    text = str(node.this)
     return text if node.args.get("quoted") else text.upper()
 
 
-def _columns(expressions: Sequence[exp.Expression]) -> tuple[tuple[str, str], ...] | None:
+def _columns(expressions: Sequence[exp.Expr]) -> tuple[tuple[str, str], ...] | None:
     from sqlglot import exp
 
     if len(expressions) == 1 and isinstance(expressions[0], exp.Star):
@@ -100,14 +100,14 @@ def _columns(expressions: Sequence[exp.Expression]) -> tuple[tuple[str, str], ..
     return tuple(columns)
 
 
-def _count(node: exp.Expression) -> int:
+def _count(node: exp.Expr) -> int:
     text = node.sql()
     if not text.isascii() or not text.isdecimal():
         raise UsageError(f"LIMIT takes a number, not {text[:40]}.")
     return int(text)
 
 
-def _only(node: exp.Expression) -> Iterator[tuple[str, tuple[Json, ...]]]:
+def _only(node: exp.Expr) -> Iterator[tuple[str, tuple[Json, ...]]]:
     """Columns that have one of some values in every row that the condition takes."""
     from sqlglot import exp
 
@@ -124,7 +124,7 @@ def _only(node: exp.Expression) -> Iterator[tuple[str, tuple[Json, ...]]]:
         yield _name(node.this.this), tuple(map(_literal, node.expressions))
 
 
-def _condition(node: exp.Expression) -> Condition:
+def _condition(node: exp.Expr) -> Condition:
     from sqlglot import exp
 
     match node:
@@ -147,9 +147,7 @@ def _condition(node: exp.Expression) -> Condition:
             return lambda row: any(_compared(exp.EQ, value(row), other(row)) for other in values)
         case exp.Between():
             value, low, high = _value(node.this), _value(node.args["low"]), _value(node.args["high"])
-            return lambda row: _and(
-                _compared(exp.GTE, value(row), low(row)), _compared(exp.LTE, value(row), high(row))
-            )
+            return lambda row: _and(_compared(exp.GTE, value(row), low(row)), _compared(exp.LTE, value(row), high(row)))
         case exp.EQ() | exp.NEQ() | exp.GT() | exp.GTE() | exp.LT() | exp.LTE():
             kind, left, right = type(node), _value(node.left), _value(node.right)
             return lambda row: _compared(kind, left(row), right(row))
@@ -167,7 +165,7 @@ def _not(value: bool | None) -> bool | None:
     return None if value is None else not value
 
 
-def _value(node: exp.Expression) -> Callable[[Row], Any]:
+def _value(node: exp.Expr) -> Callable[[Row], Any]:
     from sqlglot import exp
 
     if isinstance(node, exp.Column):
@@ -185,7 +183,7 @@ def _value(node: exp.Expression) -> Callable[[Row], Any]:
     return lambda _row: literal
 
 
-def _literal(node: exp.Expression) -> Any:
+def _literal(node: exp.Expr) -> Any:
     from sqlglot import exp
 
     match node:
@@ -207,7 +205,7 @@ def _literal(node: exp.Expression) -> Any:
             raise UsageError(f"{node.sql(dialect=_DIALECT)[:80]} is no value that this server can compare with.")
 
 
-def _compared(kind: type[exp.Expression], left: Any, right: Any) -> bool | None:
+def _compared(kind: type[exp.Expr], left: Any, right: Any) -> bool | None:
     from sqlglot import exp
 
     if left is None or right is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
@@ -33,7 +33,7 @@ class Question:
 
     keys: tuple[bytes, ...] | None = None
     """The bytes that one key, or several, may have; None for rows of any key."""
-    within: RowFilter = RowFilter()
+    within: RowFilter = field(default_factory=RowFilter)
     at_ms: int | None = None
     """For a versioned store: the time at which the version holds; None for now."""
 
@@ -143,4 +143,3 @@ class Served:
             value = row.row.value
             return json.dumps(None if value is None else base64.b64encode(value).decode("ascii"))
         return json.dumps(row_document(row, application=self.spec.application).to_json(), allow_nan=False)
-

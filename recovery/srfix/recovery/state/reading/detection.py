@@ -16,11 +16,10 @@ A kind is not certain if only the name shows it, or if rows of another kind coul
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from srfix.recovery.errors import FormatError, StateDirectoryError
 from srfix.recovery.internal_topics import JoinStore, join_store

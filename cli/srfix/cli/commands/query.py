@@ -1,0 +1,114 @@
+"""`srfix query`: the rows of a key, from `srfix serve`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+from urllib.parse import quote
+
+import click
+
+from srfix.cli.command_classes import command
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options.options import output_option
+from srfix.cli.options.values import option
+from srfix.cli.output.interface import OutputFormat, Paragraph, Report, Table
+from srfix.cli.output.speaking import say_aside, show_json, write_report
+from srfix.serde.errors import SrfixError, UsageError
+
+_TIMEOUT_S: Final = 15
+
+
+class QueryError(SrfixError):
+    """A server of `srfix serve` did not answer, or answered with an error."""
+
+
+@command()
+@click.argument("store")
+@click.argument("key")
+@option("--url", metavar="URL", required=True, help="The address of `srfix serve`, such as http://127.0.0.1:8088.")
+@click.option("--at", type=click.IntRange(min=0), metavar="MS", help="For a versioned store: the version at this time.")
+@click.option("--max-lag", metavar="LAG", help="The greatest lag: a number of records, or a time such as 5s.")
+@click.option("--min-position", metavar="POSITION", help="The position of an earlier answer: read nothing older.")
+@option("--token", metavar="TOKEN", help="The server's bearer token; env:NAME or file:PATH.")
+@option("--user", metavar="USER:PASSWORD", help="The server's user; PASSWORD may be env:NAME or file:PATH.")
+@output_option
+def query(
+    store: str,
+    key: str,
+    url: str,
+    at: int | None,
+    max_lag: str | None,
+    min_position: str | None,
+    token: str | None,
+    user: str | None,
+    output: OutputFormat,
+) -> ExitCode:
+    """Print the rows of KEY in STORE, from a server (`srfix serve`).
+
+    KEY is text, or bytes with a prefix, as for `srfix state get`, which reads a state directory without a server. Exit code
+    1 if there is no row, or if it cannot be decoded.
+    """
+    params = {"at": at, "max_lag": max_lag, "min_position": min_position}
+    answer = _asked(
+        f"{url.rstrip('/')}/stores/{quote(store, safe='')}/keys/{quote(key, safe='')}",
+        {name: str(value) for name, value in params.items() if value is not None},
+        token=token,
+        user=user,
+    )
+    rows = answer["rows"]
+    if output is OutputFormat.JSON:
+        for row in rows:
+            show_json(json.dumps(row))
+    else:
+        cells = [
+            (str(row["partition"]), _shown(row["key"]), _shown(row["value"]), row["time"] or "-", _window(row))
+            for row in rows
+        ]
+        table = Table(("partition", "key", "value", "time", "window"), tuple(cells))
+        write_report(Report(document={}, blocks=(table if rows else Paragraph("There is no row."),)), output)
+    for read in answer["partitions"]:
+        lag = "an unknown number of" if read["lag"] is None else f"{read['lag']:,}"
+        say_aside(
+            f"Partition {read['partition']} was read by {read['member']} ({read['role']}) up to offset {read['offset']:,}; "
+            f"{lag} later records were not yet read."
+        )
+    say_aside(f"Position: {answer['position']}")
+    failed = [error["message"] for row in rows for error in row["errors"]]
+    say_aside(*failed)
+    return ExitCode.OK if rows and not failed else ExitCode.FINDINGS
+
+
+def _window(row: dict[str, Any]) -> str:
+    window = row["window"]
+    return (
+        "-"
+        if window is None
+        else f"{window['start_ms']}" + ("" if window["end_ms"] is None else f"..{window['end_ms']}")
+    )
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _asked(url: str, params: dict[str, str], *, token: str | None, user: str | None) -> dict[str, Any]:
+    import requests
+
+    from srfix.serde.registry.secret import revealed
+
+    name, _, password = (user or "").partition(":")
+    headers = {} if token is None else {"authorization": f"Bearer {revealed(token)}"}
+    auth = (name, revealed(password)) if name else None
+    try:
+        response = requests.get(url, params=params, headers=headers, auth=auth, timeout=_TIMEOUT_S)
+        document = response.json()
+    except requests.exceptions.InvalidURL as error:
+        raise UsageError(f"--url is no URL: {error}.") from None
+    except (requests.RequestException, ValueError) as error:
+        raise QueryError(
+            f"The server did not answer ({type(error).__name__}). Check --url, and that `srfix serve` runs."
+        ) from None
+    if "error" in document or "rows" not in document:
+        raise QueryError(str(document.get("error", "The server is no `srfix serve`.")))
+    return dict(document)

@@ -1,0 +1,353 @@
+"""`srfix serve`: answers for a store while its application cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from srfix.cli.command_classes import command
+from srfix.cli.commands.state.reading import RowReading, reading_options
+from srfix.cli.commands.state.written import kind_option
+from srfix.cli.commands.watch import listen_address
+from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options.connecting import Connection, connection_options
+from srfix.cli.options.options import isolation_of, isolation_option
+from srfix.cli.options.values import Choice, handing_over, option
+from srfix.cli.output.speaking import say, say_aside
+from srfix.cli.version import version
+from srfix.recovery.ids_in_words import counted
+from srfix.recovery.stores.choices import Until
+from srfix.serde.errors import UsageError
+from srfix.serde.subjects.names import Role, Topic, changelog_topic, subject_for
+
+if TYPE_CHECKING:
+    from srfix.recovery.cluster.cluster import Cluster
+    from srfix.recovery.serving.guarding import Credentials
+    from srfix.recovery.serving.partition import ServedStore
+    from srfix.recovery.serving.questions import KeyBytes, Served
+    from srfix.recovery.serving.starting import Group, Place
+    from srfix.serde.columns.types import Columns
+    from srfix.serde.registry.client import RegistryClient
+
+_KV: Final = "timestamped-kv"
+_DELETE: Final = "delete"
+_ADDITIONAL_RETENTION_MS: Final = 86_400_000
+"""`windowstore.changelog.additional.retention.ms`: so much longer the changelog keeps rows than the store."""
+_TOMBSTONES_MS: Final = 86_400_000
+"""The default of `delete.retention.ms`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreKindChoice:
+    kind: str | None
+    retention_ms: int | None
+    segment_interval_ms: int | None
+    window_size_ms: int | None
+
+
+_kind_options = handing_over(
+    "layout",
+    StoreKindChoice,
+    kind_option,
+    click.option(
+        "--retention-ms",
+        type=click.IntRange(min=1),
+        help="For a window or session store: how long it keeps rows. Default: the changelog's retention.ms less a day.",
+    ),
+    click.option(
+        "--segment-interval-ms", type=click.IntRange(min=1), help="Default: as in Kafka Streams for the retention."
+    ),
+    click.option("--window-size-ms", type=click.IntRange(min=1), help="For WINDOWEND in pull queries."),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    listen: tuple[str, int]
+    advertise: str | None
+    group: str | None
+    standbys: int
+    is_global: bool
+    token: str | None = field(repr=False)
+    user: str | None = field(repr=False)
+    tls_certificate: str | None
+    tls_key: str | None
+    tls_ca: str | None
+
+    def credentials(self) -> Credentials:
+        from srfix.recovery.serving.guarding import Credentials
+        from srfix.serde.registry.secret import revealed
+
+        user, _, password = (self.user or "").partition(":")
+        return Credentials(
+            token=None if self.token is None else revealed(self.token),
+            user=user or None,
+            password=revealed(password) if user else None,
+        )
+
+    def place(self) -> Place:
+        from srfix.recovery.serving.starting import Place, Tls
+
+        tls = None
+        if self.tls_certificate is not None or self.tls_key is not None:
+            if self.tls_certificate is None or self.tls_key is None:
+                raise UsageError("TLS needs both --tls-certificate and --tls-key.")
+            tls = Tls(certificate=self.tls_certificate, key=self.tls_key, authority=self.tls_ca)
+        host, port = self.listen
+        return Place(host=host, port=port, advertise=self.advertise, tls=tls)
+
+    def members(self, application: str | None) -> Group | None:
+        from srfix.recovery.serving.starting import Group
+
+        if self.group is None:
+            if self.standbys or self.is_global:
+                raise UsageError("--standbys and --global are for several members: give --group.")
+            return None
+        if self.group == application:
+            raise UsageError(
+                f"--group {self.group} is the application's own group. srfix must take no part in it: give another name."
+            )
+        return Group(name=self.group, standbys=self.standbys, is_global=self.is_global)
+
+
+_serving_options = handing_over(
+    "serving",
+    Serving,
+    option(
+        "--listen",
+        default="127.0.0.1:8088",
+        show_default=True,
+        metavar="HOST:PORT",
+        callback=listen_address,
+        help="The address of the HTTP API. Whoever can reach it can read the rows, unless you ask for credentials.",
+    ),
+    option(
+        "--advertise", metavar="HOST:PORT", help="How other members reach this one. Default: the address of --listen."
+    ),
+    option("--group", metavar="GROUP", help="Share the partitions with the other members of this consumer group."),
+    option(
+        "--standbys",
+        type=click.IntRange(0, 100),
+        default=0,
+        show_default=True,
+        help="How many more members keep each partition.",
+    ),
+    click.option("--global", "is_global", is_flag=True, help="Every member of the group keeps every partition."),
+    option("--token", metavar="TOKEN", help="Ask for this bearer token; env:NAME or file:PATH."),
+    option("--user", metavar="USER:PASSWORD", help="Ask for this user; PASSWORD may be env:NAME or file:PATH."),
+    option("--tls-certificate", metavar="FILE", help="The server's certificate (PEM)."),
+    option("--tls-key", metavar="FILE", help="The key of the certificate (PEM)."),
+    option("--tls-ca", metavar="FILE", help="The authority of the other members' certificates (PEM)."),
+)
+
+
+@command()
+@option("--application", metavar="ID", help="The application.id.")
+@click.option("--store", "names", multiple=True, metavar="NAME", help="A state store of it; repeatable.")
+@click.option(
+    "--from-topic",
+    metavar="TOPIC",
+    help="The topic that the store restores from. Default: its changelog, or the source topic that a diagnosis finds.",
+)
+@click.option(
+    "--until",
+    type=Choice(Until),
+    help="Up to where rows come: committed for a reused source topic, as a restore, or end. Default: as a restore.",
+)
+@option("--data-dir", metavar="DIR", help="Where srfix keeps the rows. It makes the directory.")
+@option(
+    "--state-dir", metavar="DIR", help="A state directory of the application: srfix takes its rows as a head start."
+)
+@_kind_options
+@isolation_option
+@_serving_options
+@option(
+    "--max-lag",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="/readyz is 200 up to this lag, in records.",
+)
+@reading_options
+@connection_options
+def serve(
+    application: str | None,
+    names: tuple[str, ...],
+    from_topic: str | None,
+    until: Until | None,
+    data_dir: str | None,
+    state_dir: str | None,
+    layout: StoreKindChoice,
+    isolation: str,
+    serving: Serving,
+    max_lag: int,
+    reading: RowReading,
+    connection: Connection,
+) -> ExitCode:
+    """Answer for a store over HTTP while its application is down, restoring, or cannot read it.
+
+    srfix fills databases of its own from the changelog, or from the source topic that the store reuses, and follows it.
+    GET / is a page, GET /openapi.json describes the API, and ksqlDB's clients can send pull queries. srfix takes no part in
+    the application's group, and writes to no topic and no registry. Runs until SIGTERM (exit code 0) or an interrupt.
+    """
+    from srfix.cli.session import open_cluster
+    from srfix.recovery.serving.api import Settings
+    from srfix.recovery.serving.starting import rocks_in
+    from srfix.recovery.serving.starting import serve as serve_stores
+    from srfix.serde.properties.kafka_client import ReadOnlyClient
+
+    if application is None or not names:
+        raise UsageError("Name what to serve: --application ID --store NAME.")
+    if data_dir is None:
+        raise UsageError("Give --data-dir DIR: srfix keeps the rows there.")
+    if from_topic is not None and len(names) > 1:
+        raise UsageError("--from-topic is the topic of one store: give one --store.")
+    group, place = serving.members(application), serving.place()
+    with ExitStack() as stack:
+        cluster, _ = stack.enter_context(open_cluster(connection))
+        starting = _Starting(
+            application=application,
+            cluster=cluster,
+            connection=connection,
+            layout=layout,
+            isolation=isolation,
+            stack=stack,
+        )
+        stores = [starting.served(name, from_topic, until, reading) for name in names]
+        for store in stores:
+            spec = store.spec
+            say(
+                f"{spec.name}: {spec.store.kind.value}, {counted(spec.partitions, 'partition')} of {spec.topic}, up to "
+                f"{'its end' if spec.until is Until.END else 'the committed offsets'}."
+            )
+        serve_stores(
+            stores,
+            place,
+            Settings(
+                credentials=serving.credentials(),
+                scheme="http" if place.tls is None else "https",
+                max_lag_ready=max_lag,
+            ),
+            client=ReadOnlyClient(connection.kafka_config()),
+            committed=cluster.committed,
+            make_database=rocks_in(Path(data_dir)),
+            group=group,
+            version=version("srfix"),
+            on_start=lambda address: say(f"Listening on {'http' if place.tls is None else 'https'}://{address}"),
+        )
+    return ExitCode.OK
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Starting:
+    """What srfix finds out before it serves."""
+
+    application: str
+    cluster: Cluster
+    connection: Connection
+    layout: StoreKindChoice
+    isolation: str
+    stack: ExitStack
+
+    def served(self, name: str, from_topic: str | None, until: Until | None, reading: RowReading) -> Served:
+        from srfix.recovery.serving.questions import Served
+
+        spec = self._spec(name, from_topic, until)
+        decoder = self.stack.enter_context(reading.decoder(self.connection, application=self.application, store=name))
+        keys, values = decoder.columns_of(Role.KEY), decoder.columns_of(Role.VALUE)
+        columns = None if keys is None or values is None else [*_sql(keys), *_sql(values)]
+        return Served(
+            spec=spec,
+            decoder=decoder,
+            key_bytes=self._key_bytes(reading, spec),
+            columns=columns,
+            key_columns=[column for column, _kind in _sql(keys or ())],
+            window_size_ms=self.layout.window_size_ms,
+        )
+
+    def _spec(self, name: str, from_topic: str | None, until: Until | None) -> ServedStore:
+        from srfix.recovery.facts.isolation import restore_isolation
+        from srfix.recovery.serving.partition import ServedStore
+        from srfix.recovery.state.writing.kinds import WrittenKind
+        from srfix.recovery.state.writing.stores import StoreToWrite
+
+        topics = self.cluster.topics()
+        changelog = changelog_topic(self.application, name)
+        topic = Topic(from_topic) if from_topic is not None else changelog
+        if topic not in topics:
+            raise UsageError(
+                f"This user sees no topic {topic!r}. If the store reuses its source topic as its changelog, name the source "
+                "with --from-topic; `srfix diagnose` finds it."
+            )
+        configs = self.cluster.topic_configs(topic).values or {}
+        policy = configs.get("cleanup.policy", "")
+        kind = WrittenKind(self.layout.kind or _KV)
+        if self.layout.kind is None and topic == changelog and _DELETE in policy:
+            raise UsageError(f"{topic} has cleanup.policy={policy}, as those of windows and sessions: give --kind.")
+        retention_ms = self.layout.retention_ms
+        if kind.has_retention and retention_ms is None and "retention.ms" in configs:
+            retention_ms = int(configs["retention.ms"]) - _ADDITIONAL_RETENTION_MS
+            say_aside(f"{name}: the retention is {retention_ms:,} ms, that of {topic} less a day.")
+        reads = isolation_of(self.isolation)
+        if reads is None:
+            reads = restore_isolation(self.cluster, self.application).isolation
+        return ServedStore(
+            application=self.application,
+            store=StoreToWrite(
+                name=name, kind=kind, retention_ms=retention_ms, segment_interval_ms=self.layout.segment_interval_ms
+            ),
+            topic=topic,
+            partitions=topics[topic],
+            until=until or (Until.END if topic == changelog else Until.COMMITTED),
+            isolation=reads,
+            tombstones_kept_ms=int(configs.get("delete.retention.ms", _TOMBSTONES_MS)) if "compact" in policy else None,
+            origin=self.connection.cluster_shown or "",
+        )
+
+    def _key_bytes(self, reading: RowReading, spec: ServedStore) -> KeyBytes | None:
+        """How a key is written: by the format and the columns that were given, or under each version of the subject."""
+        from srfix.serde.column_sources.given import given_columns
+        from srfix.serde.formats.table import Format
+        from srfix.serde.interface import SerdeContext
+        from srfix.serde.serializer import SCHEMALESS
+
+        form = reading.key_format
+        if form is None:
+            return None
+        columns = None if reading.key_columns is None else given_columns(reading.key_columns)
+        context = SerdeContext(spec.topic, Role.KEY)
+        if form != "schema" and Format(form) in SCHEMALESS:
+            options: dict[str, Any] = {} if reading.key_delimiter is None else {"delimiter": reading.key_delimiter}
+            writers: list[Callable[..., bytes | None]] = [SCHEMALESS[Format(form)](columns, **options)]
+        else:
+            registry = self.stack.enter_context(self.connection.registry_client())
+            writers = _writers(registry, subject_for(spec.topic, Role.KEY), columns)
+
+        def key_bytes(key: Any) -> Sequence[bytes]:
+            row = key if columns is None or isinstance(key, dict) else {columns[0].name: key}
+            return [written for write in writers if (written := write(row, context)) is not None]
+
+        return key_bytes
+
+
+def _writers(registry: RegistryClient, subject: str, columns: Columns | None) -> list[Callable[..., bytes | None]]:
+    from srfix.serde.formats.table import format_of
+    from srfix.serde.serializer import FRAMED
+    from srfix.serde.subjects.names import Subject
+    from srfix.serde.subjects.strategies import FixedSubject
+
+    writers: list[Callable[..., bytes | None]] = []
+    for number in registry.versions(Subject(subject)):
+        schema = registry.version(Subject(subject), number).schema
+        make = FRAMED[format_of(schema.schema_type)]
+        writers.append(make(registry, columns, version=number, subjects=FixedSubject(key=subject), register=False))
+    return writers
+
+
+def _sql(columns: Columns) -> list[tuple[str, str]]:
+    return [(column.name, str(column.type)) for column in columns]
