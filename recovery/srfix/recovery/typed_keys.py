@@ -33,6 +33,12 @@ PREFIXES: Final[Mapping[str, tuple[str, Callable[[str], bytes]]]] = {
 """What stands after each prefix, and what reads it."""
 
 
+def has_prefix(text: str) -> bool:
+    """True for `hex:…` and the other forms of bytes."""
+    kind, colon, _rest = text.partition(":")
+    return bool(colon) and kind in PREFIXES
+
+
 def key_bytes(text: str) -> bytes:
     kind, colon, rest = text.partition(":")
     if not colon or kind not in PREFIXES:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -195,6 +195,7 @@ def serve(
     GET / is a page, GET /openapi.json describes the API, and ksqlDB's clients can send pull queries. srfix takes no part in
     the application's group, and writes to no topic and no registry. Runs until SIGTERM (exit code 0) or an interrupt.
     """
+    from srfix.cli.ending import Ended, Ending
     from srfix.cli.session import open_cluster
     from srfix.recovery.serving.api import Settings
     from srfix.recovery.serving.starting import rocks_in
@@ -208,7 +209,9 @@ def serve(
     if from_topic is not None and len(names) > 1:
         raise UsageError("--from-topic is the topic of one store: give one --store.")
     group, place = serving.members(application), serving.place()
-    with ExitStack() as stack:
+    ending = Ending()
+    with ExitStack() as stack, suppress(Ended):
+        stack.enter_context(ending.watch())
         cluster, _ = stack.enter_context(open_cluster(connection))
         starting = _Starting(
             application=application,
@@ -240,7 +243,7 @@ def serve(
             version=version("srfix"),
             on_start=lambda address: say(f"Listening on {'http' if place.tls is None else 'https'}://{address}"),
         )
-    return ExitCode.OK
+    return ending.code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,7 +35,7 @@ from srfix.recovery.serving.node import Freshness, Node, NotChosen, why_not
 from srfix.recovery.serving.questions import Question, Served
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.stores.rows import RowFilter, StateRowDocument
-from srfix.recovery.typed_keys import json_of_key, key_bytes
+from srfix.recovery.typed_keys import has_prefix, json_of_key, key_bytes
 from srfix.serde.errors import SrfixError, UsageError
 from srfix.serde.hints import nearest
 
@@ -555,11 +555,11 @@ def params_of(request: Request, params: Sequence[Param]) -> dict[str, Any]:
 
 
 def keys_of(store: Served, text: str) -> tuple[bytes, ...]:
-    """The bytes that a typed key may have: as `srfix state get` reads it, or, as JSON, under each schema of the keys."""
-    keys = [key_bytes(text)]
-    if store.key_bytes is not None:
-        keys += store.key_bytes(json_of_key(text))
-    return tuple(dict.fromkeys(keys))
+    """The bytes that a typed key may have: as `srfix state get` reads it, or written under each schema of the keys."""
+    if store.key_bytes is None or has_prefix(text):
+        return (key_bytes(text),)
+    key = json_of_key(text)
+    return tuple(dict.fromkeys(store.key_bytes(text if key is None else key)))
 
 
 def within_of(params: Mapping[str, Any]) -> Question:

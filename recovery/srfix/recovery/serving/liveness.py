@@ -94,8 +94,8 @@ class Liveness:
 
     def last_heard_ms(self, address: str) -> int:
         """When the last heartbeat came, by this member's clock; when it was first expected, if none came."""
-        host = self._hosts[address]
-        return host.beats_ms[-1] if host.beats_ms else host.since_ms
+        host = self._hosts.get(address)
+        return 0 if host is None else host.beats_ms[-1] if host.beats_ms else host.since_ms
 
     def lag(self, address: str, place: tuple[str, int]) -> PartitionLag | None:
         """How far a member is in a partition of a store; None if it has not said so."""
