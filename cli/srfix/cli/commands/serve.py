@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +17,7 @@ from srfix.cli.commands.watch import listen_address
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.options import isolation_of, isolation_option
-from srfix.cli.options.values import Choice, handing_over, option
+from srfix.cli.options.values import DUAL_SUBJECT, Choice, handing_over, option
 from srfix.cli.output.speaking import say, say_aside
 from srfix.cli.version import version
 from srfix.recovery.ids_in_words import counted
@@ -181,6 +181,7 @@ def serve(
     from_topic: str | None,
     until: Until | None,
     data_dir: str | None,
+    rows_in: str | None,
     state_dir: str | None,
     layout: StoreKindChoice,
     isolation: str,
@@ -198,14 +199,18 @@ def serve(
     from srfix.cli.ending import Ended, Ending
     from srfix.cli.session import open_cluster
     from srfix.recovery.serving.api import Settings
+    from srfix.recovery.serving.head_start import head_start_from
+    from srfix.recovery.serving.redis_rows import redis_rows
     from srfix.recovery.serving.starting import rocks_in
     from srfix.recovery.serving.starting import serve as serve_stores
     from srfix.serde.properties.kafka_client import ReadOnlyClient
 
     if application is None or not names:
         raise UsageError("Name what to serve: --application ID --store NAME.")
-    if data_dir is None:
-        raise UsageError("Give --data-dir DIR: srfix keeps the rows there.")
+    if (data_dir is None) == (rows_in is None):
+        raise UsageError("Give --data-dir DIR, where srfix keeps the rows, or --rows-in redis://….")
+    if rows_in is not None and serving.standbys:
+        raise UsageError("With --rows-in, one member writes each partition: leave out --standbys.")
     if from_topic is not None and len(names) > 1:
         raise UsageError("--from-topic is the topic of one store: give one --store.")
     group, place = serving.members(application), serving.place()
@@ -238,7 +243,8 @@ def serve(
             ),
             client=ReadOnlyClient(connection.kafka_config()),
             committed=cluster.committed,
-            make_database=rocks_in(Path(data_dir)),
+            make_database=rocks_in(Path(data_dir)) if data_dir is not None else redis_rows(rows_in or "", application),
+            head_start=None if state_dir is None else head_start_from(Path(state_dir), application),
             group=group,
             version=version("srfix"),
             on_start=lambda address: say(f"Listening on {'http' if place.tls is None else 'https'}://{address}"),
@@ -261,6 +267,10 @@ class _Starting:
         from srfix.recovery.serving.questions import Served
 
         spec = self._spec(name, from_topic, until)
+        if reading.policy is None and spec.topic != changelog_topic(self.application, name):
+            # What the application wrote is under the phantom subject, what a restore loads under the source's.
+            source = subject_for(spec.topic, Role.VALUE)
+            reading = replace(reading, policy=DUAL_SUBJECT, second_subject=reading.second_subject or source)
         decoder = self.stack.enter_context(reading.decoder(self.connection, application=self.application, store=name))
         keys, values = decoder.columns_of(Role.KEY), decoder.columns_of(Role.VALUE)
         columns = None if keys is None or values is None else [*_sql(keys), *_sql(values)]
@@ -282,11 +292,10 @@ class _Starting:
         topics = self.cluster.topics()
         changelog = changelog_topic(self.application, name)
         topic = Topic(from_topic) if from_topic is not None else changelog
+        if topic not in topics and from_topic is None:
+            topic = self._source(name)
         if topic not in topics:
-            raise UsageError(
-                f"This user sees no topic {topic!r}. If the store reuses its source topic as its changelog, name the source "
-                "with --from-topic; `srfix diagnose` finds it."
-            )
+            raise UsageError(f"This user sees no topic {topic!r}. Check --from-topic.")
         configs = self.cluster.topic_configs(topic).values or {}
         policy = configs.get("cleanup.policy", "")
         kind = WrittenKind(self.layout.kind or _KV)
@@ -310,6 +319,24 @@ class _Starting:
             isolation=reads,
             tombstones_kept_ms=int(configs.get("delete.retention.ms", _TOMBSTONES_MS)) if "compact" in policy else None,
             origin=self.connection.cluster_shown or "",
+        )
+
+    def _source(self, name: str) -> Topic:
+        """The topic that the store restores from, by a diagnosis."""
+        from srfix.cli.options.options import READERS, Selection
+        from srfix.cli.session import open_session
+
+        selection = Selection(
+            application=self.application, store=name, sources={}, reader=READERS[-1], streams_version=None
+        )
+        say_aside(f"{changelog_topic(self.application, name)} does not exist: looking for the source topic of {name}.")
+        with open_session(self.connection, selection, quiet=True) as session:
+            for facts in session.examine().facts:
+                if (facts.store.application, facts.store.name) == (self.application, name) and facts.source is not None:
+                    return facts.source.topic
+        raise UsageError(
+            f"The evidence does not decide from which topic {name} restores: name it with --from-topic. `srfix diagnose` "
+            "says what it knows."
         )
 
     def _key_bytes(self, reading: RowReading, spec: ServedStore) -> KeyBytes | None:

@@ -10,6 +10,7 @@ from srfix.recovery.documents import Part
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.serving.databases import MakeDatabase
 from srfix.recovery.serving.following import Follower
+from srfix.recovery.serving.head_start import HeadStart
 from srfix.recovery.serving.liveness import Lags, Liveness, PartitionLag
 from srfix.recovery.serving.membership import Membership
 from srfix.recovery.serving.partition import ServedPartition
@@ -83,6 +84,7 @@ class Node:
         make_database: MakeDatabase,
         standbys: int = 0,
         is_global: bool = False,
+        head_start: HeadStart | None = None,
     ) -> None:
         self.stores = stores
         self.address = address
@@ -92,6 +94,7 @@ class Node:
         self._make_database = make_database
         self._standbys = standbys
         self._is_global = is_global
+        self._head_start = head_start
         self._held: dict[tuple[str, int], ServedPartition] = {}
 
     def settle(self) -> None:
@@ -108,15 +111,19 @@ class Node:
                 place = (store.name, number)
                 holders = self._holders(store, number)
                 if self.address in holders or (place in self._held and not self._have_it(place, holders)):
-                    held[place] = self._held.get(place) or ServedPartition(
-                        store.spec, number, self._make_database(*place)
-                    )
+                    held[place] = self._held.get(place) or self._open(store, number)
         if held.keys() != self._held.keys():
             self.follower.follow(held.values())
             leaving = [part for place, part in self._held.items() if place not in held]
             self._held = held
             for part in leaving:
                 part.close()
+
+    def _open(self, store: Served, number: int) -> ServedPartition:
+        part = ServedPartition(store.spec, number, self._make_database(store.name, number))
+        if part.offset == 0 and self._head_start is not None:
+            self._head_start(part)
+        return part
 
     def _holders(self, store: Served, number: int) -> tuple[str, ...]:
         members = self.membership.members()

@@ -12,12 +12,13 @@ Records without a key are left out, a tombstone removes, and a record older than
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
@@ -25,6 +26,7 @@ from srfix.recovery.cluster.raw_record import headers_of
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.serving.databases import Batch, PartitionDatabase
 from srfix.recovery.state.directory import StoreDirectory, StoreKind, Task
+from srfix.recovery.state.formats.values import Headers
 from srfix.recovery.state.reading.detection import Detected
 from srfix.recovery.state.reading.seeking import version_segments
 from srfix.recovery.state.reading.store import StateStore
@@ -36,6 +38,10 @@ from srfix.serde.subjects.names import Topic
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
+
+RestoredRow: TypeAlias = tuple[bytes, bytes | None, int | None, Headers]
+"""A record of a log: key, value, timestamp, headers."""
+_TOGETHER: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +68,10 @@ class ServedStore:
     def made_of(self) -> str:
         store = self.store
         return "/".join(map(str, (self.origin, self.topic, store.kind.value, store.retention_ms, store.interval_ms)))
+
+    def forgets_deletes_since(self, time_ms: int) -> bool:
+        """True if the topic may have lost tombstones of records before this time."""
+        return self.tombstones_kept_ms is not None and _now_ms() - time_ms > self.tombstones_kept_ms
 
 
 class Progress(msgspec.Struct, kw_only=True):
@@ -153,17 +163,16 @@ class ServedPartition:
     def _last_progress(self) -> Progress:
         new = Progress(made_of=self.served.made_of, offset=0, time_ms=_now_ms())
         found = self.database.progress()
-        if found is None:
-            self.database.clear()
-            return new
         try:
-            progress = msgspec.json.decode(found, type=Progress)
+            progress = new if found is None else msgspec.json.decode(found, type=Progress)
         except msgspec.MsgspecError:
             return self._anew(new, "another version of srfix wrote its progress")
-        kept_ms = self.served.tombstones_kept_ms
+        if progress.offset == 0:  # nothing was read, or a head start was not finished
+            self.database.clear()
+            return new
         if progress.made_of != self.served.made_of:
             return self._anew(new, "it was made from another topic, or for another kind of store")
-        if kept_ms is not None and new.time_ms - progress.time_ms > kept_ms:
+        if self.served.forgets_deletes_since(progress.time_ms):
             return self._anew(
                 new, "it was last read before the topic began to forget its deletes (delete.retention.ms)"
             )
@@ -233,17 +242,28 @@ class ServedPartition:
             self._begin()
             raise
         after = offset if offset is not None else (messages[-1].offset() or 0) + 1
-        self._commit(
-            Progress(
-                made_of=self.served.made_of,
-                offset=after,
-                time_ms=_now_ms(),
-                newest_ms=rows.newest_ms,
-                record_ms=record_ms,
-            )
-        )
+        self._commit(self._progress_at(after, record_ms))
         self.applied += len(messages)
         self.applied_bytes += size
+
+    def start_with(self, rows: Iterable[RestoredRow], offset: int) -> None:
+        """Takes rows that some other process restored, as those of the log before an offset. If it is killed meanwhile,
+        the partition is filled from the log."""
+        rest = iter(rows)
+        while chunk := list(islice(rest, _TOGETHER)):
+            for key, value, timestamp_ms, headers in chunk:
+                self._rows.restore(key, value, timestamp_ms=timestamp_ms, headers=headers)
+            self._commit(self._progress_at(0))
+        self._commit(self._progress_at(offset))
+
+    def _progress_at(self, offset: int, record_ms: int | None = None) -> Progress:
+        return Progress(
+            made_of=self.served.made_of,
+            offset=offset,
+            time_ms=_now_ms(),
+            newest_ms=self._rows.newest_ms,
+            record_ms=record_ms,
+        )
 
     def _commit(self, progress: Progress) -> None:
         with self._lock:

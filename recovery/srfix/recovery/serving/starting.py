@@ -13,6 +13,7 @@ from srfix.recovery.serving.api import Api, Settings
 from srfix.recovery.serving.databases import MakeDatabase, RocksDatabase
 from srfix.recovery.serving.following import Committed, Follower
 from srfix.recovery.serving.guarding import impatient
+from srfix.recovery.serving.head_start import HeadStart
 from srfix.recovery.serving.ksql import ksql_routes
 from srfix.recovery.serving.membership import Alone, Grouped, Membership
 from srfix.recovery.serving.node import Node
@@ -74,6 +75,7 @@ def serve(
     committed: Committed,
     make_database: MakeDatabase,
     group: Group | None,
+    head_start: HeadStart | None = None,
     version: str,
     on_start: Callable[[str], None],
 ) -> None:
@@ -106,6 +108,7 @@ def serve(
             make_database=make_database,
             standbys=0 if group is None else group.standbys,
             is_global=group is not None and group.is_global,
+            head_start=head_start,
         )
         stack.callback(node.close)
         node.follower.start()

@@ -1,0 +1,77 @@
+"""Takes the rows of a state directory as the beginning of served partitions; the log goes on from its checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from srfix.recovery.errors import StateDirectoryError
+from srfix.recovery.serving.partition import RestoredRow, ServedPartition
+from srfix.recovery.state.directory import ApplicationState, StoreDirectory, Task
+from srfix.recovery.state.directory_reader import read_state_directory
+from srfix.recovery.state.layouts import StoreFormat
+from srfix.recovery.state.reading.store import StateStore, open_store
+from srfix.serde.subjects.names import Topic
+
+HeadStart = Callable[[ServedPartition], None]
+_WITHOUT = (StoreFormat.VERSIONED, StoreFormat.LIST_VALUE, StoreFormat.SUBSCRIPTION)
+"""Their rows are not the records of a log."""
+
+
+def head_start_from(folder: Path, application: str) -> HeadStart:
+    """Gives each new partition the rows that a state directory has of it, if its checkpoint says up to which offset.
+
+    :raises StateDirectoryError: if the directory cannot be read.
+    """
+    states = [state for state in read_state_directory(folder) if state.application == application]
+
+    def start(part: ServedPartition) -> None:
+        for state, task, directory in _parts(states, part):
+            offset = _offset(task, directory, part.served.topic, part.number)
+            store = open_store(state, task, directory)
+            why = None
+            if offset is None:
+                why = f"it has no offset of {part.served.topic}"
+            elif store.format in _WITHOUT or store.format is not part.served.store.kind.format:
+                why = f"it is of the kind {store.format.value}"
+            elif part.served.forgets_deletes_since(Path(directory.path).stat().st_mtime_ns // 1_000_000):
+                why = "it is so old that the topic may have forgotten deletes (delete.retention.ms)"
+            if offset is None or why is not None:
+                part.notes.append(f"partition {part.number} begins without {directory.path}: {why}")
+                continue
+            try:
+                part.start_with(_records(store), offset)
+            except StateDirectoryError as error:
+                part.start_anew(error.message)
+            return
+
+    return start
+
+
+def _parts(
+    states: Sequence[ApplicationState], part: ServedPartition
+) -> Iterator[tuple[ApplicationState, Task, StoreDirectory]]:
+    for state in states:
+        for task in state.tasks:
+            for directory in task.stores:
+                if directory.name == part.served.name and task.partition == part.number:
+                    yield state, task, directory
+
+
+def _offset(task: Task, directory: StoreDirectory, topic: Topic, partition: int) -> int | None:
+    """The offset that was written down. Whether it is the last record's or the next one's depends on the version; the
+    record at it is read once more, which changes nothing."""
+    for written in (directory.offsets, task.checkpoint):
+        for entry in () if written is None else written.entries:
+            if (entry.topic, entry.partition) == (topic, partition) and entry.offset is not None:
+                return entry.offset
+    return None
+
+
+def _records(store: StateStore) -> Iterator[RestoredRow]:
+    windows = store.format.layout.windows
+    for row in store.rows():
+        key = row.key if windows is None or row.window is None else windows.encode(row.key, row.window)
+        yield key, row.value, row.timestamp_ms, row.headers
+    if store.damage:
+        raise StateDirectoryError(store.damage[0].problem)

@@ -1,0 +1,154 @@
+"""Rows in a Redis or Valkey, or a cluster of either, instead of local RocksDB: for those who outgrow a machine's disks.
+
+    {srfix/<application>/<store>/<partition>}:progress      how far the log was read
+    …:parts                                                 the parts that have rows
+    …:<part>:keys                                           the keys, in the order of their bytes
+    …:<part>:rows                                           key → value
+
+The braces put all keys of a partition into one slot of a cluster, so that a batch is one transaction. It fails if another
+member has written to the partition meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from srfix.recovery.errors import StateDirectoryError
+from srfix.recovery.serving.databases import MakeDatabase
+from srfix.recovery.state.rocksdb import ROWS_IN_A_CHUNK, OpenedDatabase
+from srfix.serde.errors import UsageError
+
+_TIMEOUT_S: Final = 5
+
+
+def redis_rows(url: str, application: str) -> MakeDatabase:
+    """Databases in the Redis at a URL (`redis://`, `rediss://`; `redis+cluster://` for a cluster).
+
+    :raises UsageError: if redis-py is not installed, or the URL is none.
+    """
+    try:
+        import redis
+    except ImportError:
+        raise UsageError("rows in Redis need the package redis; install it with: pip install 'srfix[serve]'") from None
+    try:
+        if "+cluster" in url.partition("://")[0]:
+            client: Any = redis.RedisCluster.from_url(url.replace("+cluster", "", 1), socket_timeout=_TIMEOUT_S)
+        else:
+            client = redis.Redis.from_url(url, socket_timeout=_TIMEOUT_S)
+        client.ping()
+    except (redis.RedisError, ValueError) as error:
+        raise UsageError(f"The Redis of --rows-in does not answer ({type(error).__name__}). Check its URL.") from None
+    return lambda store, number: RedisDatabase(client, f"{{srfix/{application}/{store}/{number}}}")
+
+
+class RedisDatabase:
+    def __init__(self, client: Any, name: str) -> None:
+        self.client = client
+        self.name = name
+        self._progress: bytes | None = client.get(f"{name}:progress")
+
+    def progress(self) -> bytes | None:
+        return self._progress
+
+    def parts(self) -> Sequence[int]:
+        return sorted(int(part) for part in self.client.smembers(f"{self.name}:parts"))
+
+    def rows(self, part: int, family: str) -> OpenedDatabase:
+        return _RedisRows(self.client, f"{self.name}:{part}", family)
+
+    def batch(self) -> RedisBatch:
+        return RedisBatch(self)
+
+    def drop(self, part: int) -> None:
+        self.client.delete(f"{self.name}:{part}:keys", f"{self.name}:{part}:rows")
+        self.client.srem(f"{self.name}:parts", part)
+
+    def clear(self) -> None:
+        self.client.delete(f"{self.name}:progress")
+        self._progress = None
+        for part in self.parts():
+            self.drop(part)
+
+    def close(self) -> None: ...
+
+    def commit(self, changes: dict[tuple[int, bytes], bytes | None], progress: bytes) -> None:
+        """:raises StateDirectoryError: if another member has written meanwhile, or Redis does not answer."""
+        import redis
+
+        by_part: dict[int, tuple[dict[bytes, bytes], list[bytes]]] = {}
+        for (part, key), value in changes.items():
+            put, gone = by_part.setdefault(part, ({}, []))
+            if value is None:
+                gone.append(key)
+            else:
+                put[key] = value
+        try:
+            with self.client.pipeline(transaction=True) as pipe:
+                pipe.watch(f"{self.name}:progress")
+                if pipe.get(f"{self.name}:progress") != self._progress:
+                    raise redis.WatchError
+                pipe.multi()
+                for part, (put, gone) in by_part.items():
+                    if put:
+                        pipe.zadd(f"{self.name}:{part}:keys", dict.fromkeys(put, 0))
+                        pipe.hset(f"{self.name}:{part}:rows", mapping=put)
+                        pipe.sadd(f"{self.name}:parts", part)
+                    if gone:
+                        pipe.zrem(f"{self.name}:{part}:keys", *gone)
+                        pipe.hdel(f"{self.name}:{part}:rows", *gone)
+                pipe.set(f"{self.name}:progress", progress)
+                pipe.execute()
+        except redis.WatchError:
+            raise StateDirectoryError(
+                "another member has written this partition in Redis; srfix goes on from there"
+            ) from None
+        except redis.RedisError as error:
+            raise StateDirectoryError(f"Redis did not take the rows ({type(error).__name__})") from None
+        self._progress = progress
+
+
+class RedisBatch:
+    def __init__(self, database: RedisDatabase) -> None:
+        self._database = database
+        self._changes: dict[tuple[int, bytes], bytes | None] = {}
+
+    def put(self, part: int, key: bytes, value: bytes) -> None:
+        self._changes[part, key] = value
+
+    def delete(self, part: int, key: bytes) -> None:
+        self._changes[part, key] = None
+
+    def delete_range(self, part: int, start: bytes, end: bytes) -> None:
+        for key in self._database.client.zrangebylex(f"{self._database.name}:{part}:keys", b"[" + start, b"(" + end):
+            self._changes[part, key] = None
+
+    def commit(self, progress: bytes) -> None:
+        self._database.commit(self._changes, progress)
+
+
+class _RedisRows(OpenedDatabase):
+    def __init__(self, client: Any, name: str, family: str) -> None:
+        super().__init__({})
+        self._client = client
+        self._name = name
+        self._family = family
+
+    @property
+    def families(self) -> frozenset[str]:
+        return frozenset({self._family})
+
+    def chunks(
+        self, family: str, *, start: bytes | None = None, size: int = ROWS_IN_A_CHUNK
+    ) -> Iterator[list[tuple[bytes, bytes]]]:
+        after = b"-" if start is None else b"[" + start
+        while keys := self._client.zrangebylex(f"{self._name}:keys", after, b"+", start=0, num=size):
+            values = self._client.hmget(f"{self._name}:rows", keys)
+            pairs = [(key, value) for key, value in zip(keys, values, strict=True) if value is not None]
+            if pairs:
+                yield pairs
+            after = b"(" + keys[-1]
+
+    def get(self, family: str, key: bytes) -> bytes | None:
+        value = self._client.hget(f"{self._name}:rows", key)
+        return value if isinstance(value, bytes) else None
