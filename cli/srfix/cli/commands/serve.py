@@ -160,6 +160,9 @@ _serving_options = handing_over(
     help="Up to where rows come: committed for a reused source topic, as a restore, or end. Default: as a restore.",
 )
 @option("--data-dir", metavar="DIR", help="Where srfix keeps the rows. It makes the directory.")
+@click.option(
+    "--rows-in", metavar="URL", help="Keep the rows in a Redis or Valkey instead: redis://…, or redis+cluster://…."
+)
 @option(
     "--state-dir", metavar="DIR", help="A state directory of the application: srfix takes its rows as a head start."
 )

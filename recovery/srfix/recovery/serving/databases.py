@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
+from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.state.rocksdb import ROWS_IN_A_CHUNK, OpenedDatabase
 from srfix.recovery.state.writing.database import in_words
 
@@ -20,6 +21,10 @@ _PROGRESS: Final = b"progress"
 _META: Final = "default"
 _PART: Final = "part-"
 _MEMTABLE_SIZE: Final = 16 << 20
+
+
+class WrittenElsewhereError(StateDirectoryError):
+    """Somebody else has written to a partition: it is further than this member knew."""
 
 
 class Batch(Protocol):

@@ -24,7 +24,7 @@ import msgspec
 
 from srfix.recovery.cluster.raw_record import headers_of
 from srfix.recovery.errors import StateDirectoryError
-from srfix.recovery.serving.databases import Batch, PartitionDatabase
+from srfix.recovery.serving.databases import Batch, PartitionDatabase, WrittenElsewhereError
 from srfix.recovery.state.directory import StoreDirectory, StoreKind, Task
 from srfix.recovery.state.formats.values import Headers
 from srfix.recovery.state.reading.detection import Detected
@@ -242,7 +242,12 @@ class ServedPartition:
             self._begin()
             raise
         after = offset if offset is not None else (messages[-1].offset() or 0) + 1
-        self._commit(self._progress_at(after, record_ms))
+        try:
+            self._commit(self._progress_at(after, record_ms))
+        except WrittenElsewhereError:
+            self.progress = self._last_progress()
+            self._begin()
+            return
         self.applied += len(messages)
         self.applied_bytes += size
 

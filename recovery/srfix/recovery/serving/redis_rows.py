@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from srfix.recovery.errors import StateDirectoryError
-from srfix.recovery.serving.databases import MakeDatabase
+from srfix.recovery.serving.databases import MakeDatabase, WrittenElsewhereError
 from srfix.recovery.state.rocksdb import ROWS_IN_A_CHUNK, OpenedDatabase
 from srfix.serde.errors import UsageError
 
@@ -73,7 +73,10 @@ class RedisDatabase:
     def close(self) -> None: ...
 
     def commit(self, changes: dict[tuple[int, bytes], bytes | None], progress: bytes) -> None:
-        """:raises StateDirectoryError: if another member has written meanwhile, or Redis does not answer."""
+        """
+        :raises WrittenElsewhereError: if another member has written meanwhile; nothing of the batch is written.
+        :raises StateDirectoryError: if Redis does not answer.
+        """
         import redis
 
         by_part: dict[int, tuple[dict[bytes, bytes], list[bytes]]] = {}
@@ -86,8 +89,7 @@ class RedisDatabase:
         try:
             with self.client.pipeline(transaction=True) as pipe:
                 pipe.watch(f"{self.name}:progress")
-                if pipe.get(f"{self.name}:progress") != self._progress:
-                    raise redis.WatchError
+                self._refuse_others(pipe.get(f"{self.name}:progress"))
                 pipe.multi()
                 for part, (put, gone) in by_part.items():
                     if put:
@@ -100,12 +102,15 @@ class RedisDatabase:
                 pipe.set(f"{self.name}:progress", progress)
                 pipe.execute()
         except redis.WatchError:
-            raise StateDirectoryError(
-                "another member has written this partition in Redis; srfix goes on from there"
-            ) from None
+            self._refuse_others(self.client.get(f"{self.name}:progress"))
         except redis.RedisError as error:
             raise StateDirectoryError(f"Redis did not take the rows ({type(error).__name__})") from None
         self._progress = progress
+
+    def _refuse_others(self, progress: bytes | None) -> None:
+        if progress != self._progress:
+            self._progress = progress
+            raise WrittenElsewhereError("another member has written this partition in Redis")
 
 
 class RedisBatch:
