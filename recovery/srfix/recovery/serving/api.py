@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -17,8 +17,21 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from srfix.recovery.documents import Count, Document, Part
+from srfix.recovery.documents import Document, Part
 from srfix.recovery.errors import StateDirectoryError
+from srfix.recovery.serving.documents import (
+    MOST_TIMEOUT_S,
+    AtTime,
+    Fresh,
+    Params,
+    PartitionOfKey,
+    ServedError,
+    ServedRows,
+    ServedStoreDocument,
+    ServedStores,
+    WithinKeys,
+    WithinTimes,
+)
 from srfix.recovery.serving.gathering import (
     FORWARD_PATH,
     Asked,
@@ -34,7 +47,7 @@ from srfix.recovery.serving.liveness import LAG_EVERY_MS, SEND_MS, Lags
 from srfix.recovery.serving.node import Freshness, Node, NotChosen, why_not
 from srfix.recovery.serving.questions import Question, Served
 from srfix.recovery.state.layouts import StoreFormat
-from srfix.recovery.stores.rows import RowFilter, StateRowDocument
+from srfix.recovery.stores.rows import RowFilter
 from srfix.recovery.typed_keys import has_prefix, json_of_key, key_bytes
 from srfix.serde.errors import SrfixError, UsageError
 from srfix.serde.hints import nearest
@@ -43,10 +56,7 @@ if TYPE_CHECKING:
     import httpx
     from starlette.types import ASGIApp
 
-MOST_ROWS: Final = 100_000
-_ROWS: Final = 1_000
-_TIMEOUT_S: Final = 10.0
-_MOST_TIMEOUT_S: Final = 60.0
+_LAG: Final = re.compile(r"([0-9]{1,18})(ms|s)?", re.ASCII)
 MOST_ITERATORS: Final = 32
 _SETTLE_S: Final = 0.25
 _JSON: Final = "application/json"
@@ -54,100 +64,13 @@ _LINES: Final = "application/x-ndjson"
 _BYTES: Final = "application/octet-stream"
 
 
-class ServedRows(Document, tag="srfix.served-rows/1"):
-    """Rows of a store, with where each partition was read and how far it is."""
-
-    store: str
-    rows: list[StateRowDocument]
-    count: Count | None
-    """For /count, the number of rows; else null."""
-    partitions: list[PartitionRead]
-    position: str
-    """Give it as `min_position` to read nothing older later, from any member."""
-    is_complete: bool = msgspec.field(name="complete")
-    """False if rows are missing: `failed` says why, or the limit was reached."""
-    failed: list[NotChosen]
-
-
-class ServedStoreDocument(Document, tag="srfix.served-store/1"):
-    """A store that is served, and who has its partitions."""
-
-    name: str
-    application: str
-    topic: str
-    kind: str
-    until: str
-    """end, or committed: up to the offsets that the application has committed."""
-    partitions: list[PartitionRead]
-    missing: list[NotChosen]
-    """Partitions that no member can read."""
-
-
-class ServedStores(Document, tag="srfix.served-stores/1"):
-    """All stores that are served."""
-
-    member: str
-    members: list[str]
-    stores: list[ServedStoreDocument]
-    problems: list[str]
-    """What keeps this member from going on."""
-
-
-class PartitionOfKey(Document, tag="srfix.served-partition/1"):
-    """The partition of a key, and who has it."""
-
-    store: str
-    keys: list[str]
-    """The bytes that the key may have, in hexadecimal."""
-    partitions: list[PartitionRead]
-    missing: list[NotChosen]
-
-
-class ServedError(Document, tag="srfix.served-error/1"):
-    """Why a request has no answer."""
-
-    error: str
-    failed: list[NotChosen]
-
-
-class ParamKind(Enum):
-    INTEGER = "integer"
-    TEXT = "string"
-    SECONDS = "number"
-
-
-@dataclass(frozen=True, slots=True)
-class Param:
-    name: str
-    about: str
-    kind: ParamKind = ParamKind.TEXT
-
-
-_FRESH: Final = (
-    Param("max_lag", "The greatest lag: a number of records, or a time such as 5s or 500ms."),
-    Param("min_position", "The `position` of an earlier answer: read nothing older."),
-    Param("standby", "no to ask only the active member of a partition."),
-    Param("timeout", f"How long to wait, at most {_MOST_TIMEOUT_S:g} seconds.", ParamKind.SECONDS),
-)
-_LIMITED: Final = (Param("limit", f"The largest number of rows, at most {MOST_ROWS:,}.", ParamKind.INTEGER), *_FRESH)
-_TIMES: Final = (
-    Param("from", "The first time, inclusive, in milliseconds since the epoch.", ParamKind.INTEGER),
-    Param("to", "The last time, inclusive, in milliseconds since the epoch.", ParamKind.INTEGER),
-)
-_KEYS: Final = (
-    Param("prefix", "Only keys whose bytes begin with these bytes."),
-    Param("from", "Only keys from this key on, inclusive, in the order of their bytes."),
-    Param("to", "Only keys up to this key, inclusive."),
-)
-
-
 @dataclass(frozen=True, slots=True)
 class ApiRoute:
     path: str
     about: str
-    params: tuple[Param, ...]
+    params: type[Params]
     document: type[Document]
-    handler: Callable[[Api, Request, Mapping[str, Any]], Awaitable[Response]]
+    handler: Callable[[Api, Request, Any], Awaitable[Response]]
     codes: tuple[int, ...] = (400, 401, 404, 503)
 
 
@@ -296,7 +219,7 @@ class Api:
             raise HTTPException(404, f"This server has no store {name!r}.{meant} GET /stores lists them.")
         return found
 
-    async def stores(self, _request: Request, _params: Mapping[str, Any]) -> Response:
+    async def stores(self, _request: Request, _params: Params) -> Response:
         return document_response(self.stores_document())
 
     def stores_document(self) -> ServedStores:
@@ -307,7 +230,7 @@ class Api:
             problems=self.problems(),
         )
 
-    async def one_store(self, request: Request, _params: Mapping[str, Any]) -> Response:
+    async def one_store(self, request: Request, _params: Params) -> Response:
         return document_response(self._store_document(self.store(request.path_params["store"])))
 
     def _store_document(self, store: Served) -> ServedStoreDocument:
@@ -345,7 +268,7 @@ class Api:
                     )
         return reads, missing
 
-    async def partition_of(self, request: Request, _params: Mapping[str, Any]) -> Response:
+    async def partition_of(self, request: Request, _params: Params) -> Response:
         store = self.store(request.path_params["store"])
         keys = keys_of(store, request.path_params["key"])
         numbers = Question(keys=keys).partitions(store.spec.partitions, store.partitioner)
@@ -353,32 +276,32 @@ class Api:
         document = PartitionOfKey(store=store.name, keys=[key.hex() for key in keys], partitions=reads, missing=missing)
         return document_response(document)
 
-    async def key(self, request: Request, params: Mapping[str, Any]) -> Response:
+    async def key(self, request: Request, params: AtTime) -> Response:
         store = self.store(request.path_params["store"])
-        question = Question(keys=keys_of(store, request.path_params["key"]), at_ms=params.get("at"))
+        question = Question(keys=keys_of(store, request.path_params["key"]), at_ms=params.at)
         return await self._short(request, store, question, params)
 
-    async def windows(self, request: Request, params: Mapping[str, Any]) -> Response:
+    async def windows(self, request: Request, params: WithinTimes) -> Response:
         return await self._of_times(request, params, lambda form: form.is_windowed, "windows")
 
-    async def sessions(self, request: Request, params: Mapping[str, Any]) -> Response:
+    async def sessions(self, request: Request, params: WithinTimes) -> Response:
         return await self._of_times(request, params, lambda form: form.is_of_sessions, "sessions")
 
     async def _of_times(
-        self, request: Request, params: Mapping[str, Any], fits: Callable[[StoreFormat], bool], what: str
+        self, request: Request, params: WithinTimes, fits: Callable[[StoreFormat], bool], what: str
     ) -> Response:
         store = self.store(request.path_params["store"])
         form = store.spec.store.kind.format
         if not fits(form):
             raise HTTPException(400, f"The store {store.name} ({form.value}) has no {what}.")
-        within = RowFilter(window_from_ms=params.get("from"), window_to_ms=params.get("to"))
+        within = RowFilter(window_from_ms=params.first, window_to_ms=params.last)
         question = Question(keys=keys_of(store, request.path_params["key"]), within=within)
         return await self._short(request, store, question, params)
 
-    async def all_rows(self, request: Request, params: Mapping[str, Any]) -> Response:
+    async def all_rows(self, request: Request, params: WithinKeys) -> Response:
         return await self._long(request, self.store(request.path_params["store"]), within_of(params), params)
 
-    async def count(self, request: Request, params: Mapping[str, Any]) -> Response:
+    async def count(self, request: Request, params: WithinKeys) -> Response:
         store = self.store(request.path_params["store"])
         asked = replace(self.asked(request, store, within_of(params), params), counts=True)
         gathered, total = Gathered(), 0
@@ -392,18 +315,18 @@ class Api:
         request: Request,
         store: Served,
         question: Question,
-        params: Mapping[str, Any],
+        params: Fresh,
         freshness: Freshness | None = None,
     ) -> Asked:
         return Asked(
             store=store,
             question=question,
             freshness=freshness or freshness_of(params, store),
-            deadline=time.monotonic() + min(params.get("timeout") or _TIMEOUT_S, _MOST_TIMEOUT_S),
+            deadline=time.monotonic() + params.timeout,
             is_raw=_BYTES in request.headers.get("accept", ""),
         )
 
-    async def _short(self, request: Request, store: Served, question: Question, params: Mapping[str, Any]) -> Response:
+    async def _short(self, request: Request, store: Served, question: Question, params: Fresh) -> Response:
         asked = self.asked(request, store, question, params)
         gathered, rows = Gathered(), []
         async with aclosing(self.gathering.pieces(asked, gathered)) as pieces:
@@ -413,9 +336,7 @@ class Api:
             return self._bytes(store, gathered, rows, params)
         return self._ended(store, gathered, rows, params)
 
-    def _bytes(
-        self, store: Served, gathered: Gathered, rows: Sequence[msgspec.Raw], params: Mapping[str, Any]
-    ) -> Response:
+    def _bytes(self, store: Served, gathered: Gathered, rows: Sequence[msgspec.Raw], params: Fresh) -> Response:
         if len(rows) > 1:
             raise HTTPException(406, f"The key has {len(rows)} rows: ask for {_JSON}.")
         value = msgspec.json.decode(rows[0], type=bytes | None)
@@ -428,7 +349,7 @@ class Api:
         store: Served,
         gathered: Gathered,
         rows: Sequence[msgspec.Raw],
-        params: Mapping[str, Any],
+        params: Fresh,
         *,
         count: int | None = None,
     ) -> Response:
@@ -443,13 +364,13 @@ class Api:
         self,
         store: Served,
         gathered: Gathered,
-        params: Mapping[str, Any],
+        params: Fresh,
         *,
         count: int | None = None,
         is_cut: bool = False,
     ) -> ServedRows:
         reads = sorted(gathered.reads.values(), key=lambda read: read.partition)
-        before = params.get("min_position")
+        before = params.min_position
         offsets = {} if before is None else offsets_of(before, store.spec.topic)
         for read in reads:
             offsets[read.partition] = max(offsets.get(read.partition, 0), read.offset)
@@ -470,7 +391,7 @@ class Api:
             store=self.store(forward.store),
             question=forward.question,
             freshness=forward.freshness,
-            deadline=time.monotonic() + min(forward.timeout_s, _MOST_TIMEOUT_S),
+            deadline=time.monotonic() + min(forward.timeout_s, MOST_TIMEOUT_S),
             counts=forward.counts,
             is_raw=forward.is_raw,
         )
@@ -483,19 +404,17 @@ class Api:
 
         return StreamingResponse(lines(), media_type=_LINES)
 
-    async def _long(self, request: Request, store: Served, question: Question, params: Mapping[str, Any]) -> Response:
+    async def _long(self, request: Request, store: Served, question: Question, params: WithinKeys) -> Response:
         asked = self.asked(request, store, question, params)
         if self.iterators >= self.settings.iterators:
             raise HTTPException(429, f"{self.iterators} such requests are being answered. Ask again later.")
-        limit = min(params.get("limit") or _ROWS, MOST_ROWS)
+        limit = params.limit
         as_lines = _LINES in request.headers.get("accept", "")
         return StreamingResponse(
             self._streamed(asked, limit, params, as_lines=as_lines), media_type=_LINES if as_lines else _JSON
         )
 
-    async def _streamed(
-        self, asked: Asked, limit: int, params: Mapping[str, Any], *, as_lines: bool
-    ) -> AsyncIterator[bytes]:
+    async def _streamed(self, asked: Asked, limit: int, params: Fresh, *, as_lines: bool) -> AsyncIterator[bytes]:
         """A JSON object whose rows come first, or a row on each line and at last the rest of the object."""
         gathered, left, is_cut = Gathered(), limit, False
         self.iterators += 1
@@ -535,23 +454,9 @@ def error_response(status: int, text: str, failed: Sequence[NotChosen] = ()) -> 
     return Response(body, status, media_type=_JSON, headers=headers)
 
 
-def params_of(request: Request, params: Sequence[Param]) -> dict[str, Any]:
-    """:raises UsageError: for a parameter that is not known, or whose value is none."""
-    known = {param.name: param for param in params}
-    values: dict[str, Any] = {}
-    for name, text in request.query_params.multi_items():
-        if name not in known:
-            near = nearest(name, known)
-            meant = f" Did you mean {near}?" if near is not None else ""
-            raise UsageError(f"There is no parameter {name!r}.{meant} Known are: {', '.join(known) or 'none'}.")
-        kind = known[name].kind
-        try:
-            values[name] = text if kind is ParamKind.TEXT else int(text) if kind is ParamKind.INTEGER else float(text)
-        except ValueError:
-            raise UsageError(f"The parameter {name} is {text[:40]!r}, and not a number.") from None
-        if kind is not ParamKind.TEXT and not 0 <= values[name] < 2**63:
-            raise UsageError(f"The parameter {name} is {text[:40]!r}, and must be from 0 to {2**63 - 1}.")
-    return values
+def params_of(request: Request, kind: type[Params]) -> Params:
+    """:raises MsgspecError: for a parameter that is not known, or whose value is none."""
+    return msgspec.convert(dict(request.query_params), kind, strict=False)
 
 
 def keys_of(store: Served, text: str) -> tuple[bytes, ...]:
@@ -562,47 +467,46 @@ def keys_of(store: Served, text: str) -> tuple[bytes, ...]:
     return tuple(dict.fromkeys(store.key_bytes(text if key is None else key)))
 
 
-def within_of(params: Mapping[str, Any]) -> Question:
-    texts = {name: params.get(name) for name in ("prefix", "from", "to")}
-    prefix, first, last = (None if text is None else key_bytes(text) for text in texts.values())
+def within_of(params: WithinKeys) -> Question:
+    prefix, first, last = (
+        None if text is None else key_bytes(text) for text in (params.prefix, params.first, params.last)
+    )
     return Question(within=RowFilter(prefix=prefix, first=first, last=last))
 
 
-def freshness_of(params: Mapping[str, Any], store: Served) -> Freshness:
+def freshness_of(params: Fresh, store: Served) -> Freshness:
     """:raises UsageError: for a max_lag or a min_position that is none."""
-    text = params.get("max_lag")
     most: dict[str, int] = {}
-    if text is not None:
-        number, unit = text.rstrip("ms"), text[len(text.rstrip("ms")) :]
-        if not (number.isascii() and number.isdecimal()) or unit not in ("", "ms", "s"):
-            raise UsageError(f"max_lag is {text[:40]!r}: give a number of records, or a time such as 5s or 500ms.")
-        most = {"max_lag": int(number)} if not unit else {"max_lag_ms": int(number) * (1000 if unit == "s" else 1)}
-    token = params.get("min_position")
+    if params.max_lag is not None:
+        lag = _LAG.fullmatch(params.max_lag)
+        if lag is None:
+            raise UsageError(
+                f"max_lag is {params.max_lag[:40]!r}: give a number of records, or a time such as 5s or 500ms."
+            )
+        number, unit = int(lag[1]), lag[2]
+        most = {"max_lag": number} if not unit else {"max_lag_ms": number * (1000 if unit == "s" else 1)}
+    token = params.min_position
     return Freshness(
         **most,
         min_offsets={} if token is None else offsets_of(token, store.spec.topic),
-        reads_standbys=params.get("standby") != "no",
+        reads_standbys=params.standby == "yes",
     )
 
 
 ROUTES: Final = (
-    ApiRoute("/stores", "All stores, and who has their partitions.", (), ServedStores, Api.stores),
-    ApiRoute("/stores/{store}", "A store, and who has its partitions.", (), ServedStoreDocument, Api.one_store),
+    ApiRoute("/stores", "All stores, and who has their partitions.", Params, ServedStores, Api.stores),
+    ApiRoute("/stores/{store}", "A store, and who has its partitions.", Params, ServedStoreDocument, Api.one_store),
     ApiRoute(
         "/stores/{store}/keys/{key:path}",
         "The row of a key, or all its windows or sessions; of a versioned store the version at a time.",
-        (Param("at", "For a versioned store: milliseconds since the epoch.", ParamKind.INTEGER), *_FRESH),
+        AtTime,
         ServedRows,
         Api.key,
     ),
-    ApiRoute(
-        "/stores/{store}/windows/{key:path}", "The windows of a key.", (*_TIMES, *_FRESH), ServedRows, Api.windows
-    ),
-    ApiRoute(
-        "/stores/{store}/sessions/{key:path}", "The sessions of a key.", (*_TIMES, *_FRESH), ServedRows, Api.sessions
-    ),
-    ApiRoute("/stores/{store}/partition-of/{key:path}", "Where a key is.", (), PartitionOfKey, Api.partition_of),
-    ApiRoute("/stores/{store}/keys", "Rows by prefix or range of keys.", (*_KEYS, *_LIMITED), ServedRows, Api.all_rows),
-    ApiRoute("/stores/{store}/all", "All rows.", _LIMITED, ServedRows, Api.all_rows),
-    ApiRoute("/stores/{store}/count", "The number of rows.", (*_KEYS, *_FRESH), ServedRows, Api.count),
+    ApiRoute("/stores/{store}/windows/{key:path}", "The windows of a key.", WithinTimes, ServedRows, Api.windows),
+    ApiRoute("/stores/{store}/sessions/{key:path}", "The sessions of a key.", WithinTimes, ServedRows, Api.sessions),
+    ApiRoute("/stores/{store}/partition-of/{key:path}", "Where a key is.", Params, PartitionOfKey, Api.partition_of),
+    ApiRoute("/stores/{store}/keys", "Rows by prefix or range of keys.", WithinKeys, ServedRows, Api.all_rows),
+    ApiRoute("/stores/{store}/all", "All rows.", WithinKeys, ServedRows, Api.all_rows),
+    ApiRoute("/stores/{store}/count", "The number of rows.", WithinKeys, ServedRows, Api.count),
 )

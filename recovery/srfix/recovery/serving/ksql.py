@@ -17,7 +17,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from srfix.recovery.serving.api import MOST_ROWS, Api
+from srfix.recovery.serving.api import Api
+from srfix.recovery.serving.documents import MOST_ROWS, Fresh
 from srfix.recovery.serving.gathering import Gathered
 from srfix.recovery.serving.node import ACTIVE, Freshness, NotChosen
 from srfix.recovery.serving.pull_queries import WINDOW_END, WINDOW_START, PullQuery, parse_pull_query
@@ -130,7 +131,7 @@ class Ksql:
             if name not in kinds:
                 raise UsageError(f"Column {name} cannot be resolved. The table has: {', '.join(kinds)}.")
         question = _question(store, pull)
-        asked = self._api.asked(request, store, question, {}, freshness=_freshness(properties))
+        asked = self._api.asked(request, store, question, Fresh(), freshness=_freshness(properties))
         return _Answer(
             columns=[(name, shown, kinds[name]) for name, shown in chosen],
             keys=frozenset(store.key_columns),

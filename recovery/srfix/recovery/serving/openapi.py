@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
-from srfix.recovery.serving.api import ROUTES, ApiRoute, ServedError
+from srfix.recovery.serving.api import ROUTES, ApiRoute
+from srfix.recovery.serving.documents import ServedError
 
 _REF: Final = "#/components/schemas/{name}"
 
@@ -33,10 +34,8 @@ def _anything(_type: type[object]) -> dict[str, Any]:
 def _operation(route: ApiRoute, documents: dict[Any, dict[str, Any]]) -> dict[str, Any]:
     in_path = [part.strip("{}").removesuffix(":path") for part in route.path.split("/") if part.startswith("{")]
     parameters = [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in in_path]
-    parameters += [
-        {"name": param.name, "in": "query", "description": param.about, "schema": {"type": param.kind.value}}
-        for param in route.params
-    ]
+    in_query = msgspec.json.schema(route.params)["$defs"][route.params.__name__]["properties"]
+    parameters += [{"name": name, "in": "query", "schema": schema} for name, schema in in_query.items()]
 
     def response(code: int, document: Any) -> dict[str, Any]:
         return {

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from srfix.recovery.serving.api import Api
+from srfix.recovery.serving.documents import AtTime
 
 _PAGE: Final = """<!doctype html>
 <html lang="en">
@@ -58,7 +59,7 @@ def page_routes(api: Api, description: dict[str, Any], version: str) -> Sequence
     async def page(request: Request) -> Response:
         answer, looked, key = "", request.query_params.get("store"), request.query_params.get("key", "")
         if looked is not None:
-            response = await api.key(_of_key(request, looked, key), {})
+            response = await api.key(_of_key(request, looked, key), AtTime())
             answer = msgspec.json.format(bytes(response.body)).decode()
         document = api.stores_document()
         text = template.render(document=document, looked=looked, key=key, answer=answer)
