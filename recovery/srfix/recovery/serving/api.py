@@ -47,6 +47,7 @@ from srfix.recovery.serving.liveness import LAG_EVERY_MS, SEND_MS, Lags
 from srfix.recovery.serving.node import Freshness, Node, NotChosen, why_not
 from srfix.recovery.serving.questions import Question, Served
 from srfix.recovery.state.layouts import StoreFormat
+from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.stores.rows import RowFilter
 from srfix.recovery.typed_keys import has_prefix, json_of_key, key_bytes
 from srfix.serde.errors import SrfixError, UsageError
@@ -278,6 +279,8 @@ class Api:
 
     async def key(self, request: Request, params: AtTime) -> Response:
         store = self.store(request.path_params["store"])
+        if params.at is not None and store.spec.store.kind is not WrittenKind.VERSIONED:
+            raise UsageError(f"The store {store.name} keeps no versions: leave out `at`.")
         question = Question(keys=keys_of(store, request.path_params["key"]), at_ms=params.at)
         return await self._short(request, store, question, params)
 

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from starlette.exceptions import HTTPException
+
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -53,7 +55,7 @@ class Credentials:
 
 
 class Guard:
-    """ASGI middleware: answers 401 and 413 itself."""
+    """ASGI middleware: answers 401 itself, and reads no more of a request than it may have."""
 
     def __init__(self, app: ASGIApp, credentials: Credentials, refuse: Callable[[int, str], ASGIApp]) -> None:
         self._app = app
@@ -75,26 +77,10 @@ class Guard:
             message = await receive()
             taken += len(message.get("body", b""))
             if taken > MOST_BODY:
-                raise BodyTooLarge
+                raise HTTPException(413, f"A request has at most {MOST_BODY:,} bytes.")
             return message
 
-        has_begun = False
-
-        async def noting(message: Message) -> None:
-            nonlocal has_begun
-            has_begun = True
-            await send(message)
-
-        try:
-            await self._app(scope, bounded, noting)
-        except BodyTooLarge:
-            if not has_begun:
-                too_large = f"A request has at most {MOST_BODY:,} bytes."
-                await self._refuse(413, too_large)(scope, receive, send)
-
-
-class BodyTooLarge(Exception):
-    pass
+        await self._app(scope, bounded, send)
 
 
 def impatient(protocol: type[Any]) -> type[Any]:

@@ -52,13 +52,13 @@ def parse_pull_query(sql: str) -> PullQuery:
     try:
         statements = [statement for statement in sqlglot.parse(sql, dialect=_DIALECT) if statement is not None]
     except (SqlglotError, RecursionError) as error:
+        if re.search(r"(?i)\bEMIT\s+(CHANGES|FINAL)\b", sql):
+            raise UsageError("This server answers pull queries only: leave out EMIT CHANGES.") from None
         first = str(error).splitlines()[0] if str(error) else "it nests too deep"
         raise UsageError(f"The statement cannot be read: {_plain(first)}") from None
     if len(statements) != 1 or not isinstance(statements[0], exp.Select):
         raise UsageError("This server answers one pull query at a time: SELECT … FROM table WHERE …;")
     select = statements[0]
-    if re.search(r"(?i)\bEMIT\s+(CHANGES|FINAL)\b", sql):
-        raise UsageError("This server answers pull queries only: leave out EMIT CHANGES.")
     allowed = {"kind", "expressions", "from", "from_", "where", "limit"}
     extra = sorted(name for name, value in select.args.items() if value and name not in allowed)
     source = select.args.get("from") or select.args.get("from_")

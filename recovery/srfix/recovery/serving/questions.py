@@ -44,11 +44,6 @@ class Question:
         return tuple(sorted({partitioner(key, count) for key in self.keys}))
 
     def rows(self, store: StateStore) -> Iterator[StateRow]:
-        """
-        :raises StateDirectoryError: if the store is of another kind, for a question about windows or times.
-        """
-        if self.at_ms is not None and store.format is not StoreFormat.VERSIONED:
-            raise StateDirectoryError(f"store {store.name} ({store.format.value}) keeps no versions: leave out `at`.")
         if self.keys is None:
             yield from self.within.rows(store)
             return

@@ -1,0 +1,194 @@
+"""The HTTP API of one member on the embedded broker."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable
+
+import pytest
+
+from srfix.recovery.serving.guarding import MOST_BODY, Credentials
+from srfix.recovery.state.writing.kinds import WrittenKind
+from tests.recovery.serving.conftest import Member
+
+Start = Callable[..., Member]
+
+
+def _user(name: str, age: int | None = None) -> str:
+    return json.dumps({"NAME": name, "AGE": age})
+
+
+@pytest.fixture
+def member(start: Start) -> Member:
+    member = start()
+    member.produce(
+        *((f"k{number}", _user(f"v{number}", number)) for number in range(50)), ("gone", "x"), ("gone", None)
+    )
+    member.catch_up()
+    return member
+
+
+def _values(answer: dict) -> list[str]:  # type: ignore[type-arg]
+    return [row["value"]["NAME"] for row in answer["rows"]]
+
+
+def test_a_row_with_how_far_it_is(member: Member) -> None:
+    response = member.http.get("/stores/users/keys/k7")
+    answer = response.json()
+    assert (response.status_code, answer["schema"]) == (200, "srfix.served-rows/1")
+    (row,), (read,) = answer["rows"], answer["partitions"]
+    assert (row["key"], row["value"]) == ({"ID": "k7"}, {"NAME": "v7", "AGE": 7})
+    assert (read["role"], read["offset"], read["lag"]) == ("active", member.ends[read["partition"]], 0)
+    assert (answer["complete"], answer["failed"]) == (True, [])
+
+
+@pytest.mark.parametrize("key", ["gone", "never"])
+def test_no_row_is_404_with_the_position(member: Member, key: str) -> None:
+    response = member.http.get(f"/stores/users/keys/{key}")
+    assert response.status_code == 404
+    assert (response.json()["rows"], response.json()["complete"]) == ([], True)
+    assert response.json()["position"]
+
+
+def test_the_bytes_of_a_value(member: Member) -> None:
+    response = member.http.get("/stores/users/keys/k7", headers={"accept": "application/octet-stream"})
+    assert (response.content.decode(), response.headers["content-type"]) == (_user("v7", 7), "application/octet-stream")
+    assert response.headers["srfix-position"]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("prefix=k1", {"v1", *(f"v1{digit}" for digit in range(10))}),
+        ("from=k48&to=k5", {"v48", "v49", "v5"}),
+        ("prefix=hex:6b32&limit=1000", {"v2", *(f"v2{digit}" for digit in range(10))}),
+        ("prefix=nothing", set()),
+    ],
+)
+def test_prefixes_and_ranges(member: Member, query: str, expected: set[str]) -> None:
+    answer = member.http.get(f"/stores/users/keys?{query}").json()
+    assert set(_values(answer)) == expected
+    assert (answer["complete"], len(answer["partitions"])) == (True, 3)
+
+
+def test_a_limit_is_said(member: Member) -> None:
+    answer = member.http.get("/stores/users/all?limit=20").json()
+    assert (len(answer["rows"]), answer["complete"]) == (20, False)
+    lines = member.http.get("/stores/users/all", headers={"accept": "application/x-ndjson"}).text.splitlines()
+    assert len(lines) == 51
+    assert json.loads(lines[-1])["complete"] is True
+    assert member.api.iterators == 0
+
+
+def test_counts(member: Member) -> None:
+    assert member.http.get("/stores/users/count").json()["count"] == 50
+    assert member.http.get("/stores/users/count?prefix=k4").json()["count"] == 11
+
+
+def test_a_position_is_waited_for_and_never_undercut(member: Member) -> None:
+    before = member.http.get("/stores/users/keys/k7").json()["position"]
+    member.produce(("k7", _user("newer")))
+    member.catch_up()
+    after = member.http.get(f"/stores/users/keys/k7?min_position={before}").json()
+    assert _values(after) == ["newer"]
+    partition = after["partitions"][0]["partition"]
+    from srfix.recovery.serving.gathering import token_of
+
+    future = token_of(member.topic, {partition: member.ends[partition] + 1})
+    refused = member.http.get(f"/stores/users/keys/k7?min_position={future}&timeout=0.2")
+    assert refused.status_code == 503
+    assert "is wanted" in refused.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "words"),
+    [
+        ("/stores/user/keys/k", 404, "Did you mean users?"),
+        ("/stores/users/keys/k?limt=3", 400, "limt"),
+        ("/stores/users/all?limit=0", 400, "limit"),
+        ("/stores/users/all?limit=ten", 400, "limit"),
+        ("/stores/users/keys/hex:zz", 400, "hexadecimal digits"),
+        ("/stores/users/keys/k?at=3", 400, "keeps no versions"),
+        ("/stores/users/windows/k", 400, "has no windows"),
+        ("/stores/users/sessions/k", 400, "has no sessions"),
+        ("/stores/users/keys/k?max_lag=much", 400, "max_lag"),
+        ("/stores/users/keys/k?min_position=%%", 400, "min_position"),
+        ("/nothing", 404, "Not Found"),
+    ],
+)
+def test_mistakes_are_said(member: Member, path: str, code: int, words: str) -> None:
+    response = member.http.get(path)
+    assert response.status_code == code
+    assert words in response.json()["error"] + str(response.json()["failed"])
+
+
+def test_a_row_that_cannot_be_decoded_is_an_error_with_its_bytes(start: Start) -> None:
+    member = start()
+    member.produce(("bad", "no json"))
+    member.catch_up()
+    (row,) = member.http.get("/stores/users/keys/bad").json()["rows"]
+    assert row["value"] == {"$raw": "bm8ganNvbg==", "text": "no json"}
+    assert row["errors"][0]["role"] == "value"
+    answer = member.http.post("/query", json={"ksql": "SELECT * FROM users WHERE ID = 'bad';"}).json()
+    assert "cannot be decoded" in answer[1]["errorMessage"]["message"]
+
+
+def test_windows_between_times_and_without_what_is_beyond_the_retention(start: Start) -> None:
+    member = start(kind=WrittenKind.TIMESTAMPED_WINDOW, retention_ms=600_000)
+    starts = [0, 400_000, 900_000, 1_000_000]
+    for start_ms in starts:
+        key = b"ann" + struct.pack(">qi", start_ms, 0)
+        from srfix.fixtures.broker.client import ProducedRecord
+
+        member.broker.produce(
+            [ProducedRecord(topic=member.topic, partition=0, key=key, value=_user(str(start_ms)).encode())]
+        )
+    member.ends[0] = 4
+    member.catch_up()
+    part = member.node.part("users", 0)
+    assert part is not None
+    served = member.node.stores["users"]
+    from srfix.recovery.serving.questions import Question
+    from srfix.recovery.stores.rows import RowFilter
+
+    def windows(**bounds: int) -> list[int]:
+        read = served.read(part, Question(keys=(b"ann",), within=RowFilter(**bounds)))  # type: ignore[arg-type]
+        return [row.row.window.start_ms for row in read.rows if row.row.window is not None]
+
+    assert windows() == [900_000, 1_000_000]
+    assert windows(window_from_ms=950_000) == [1_000_000]
+    assert windows(window_to_ms=950_000) == [900_000]
+
+
+def test_credentials_are_asked_for_but_not_by_probes(start: Start) -> None:
+    member = start(credentials=Credentials(token="s3cret"))
+    assert member.http.get("/stores").status_code == 401
+    assert member.http.get("/stores", headers={"authorization": "Bearer wrong"}).status_code == 401
+    assert member.http.get("/stores", headers={"authorization": "bearer s3cret"}).status_code == 200
+    assert member.http.get("/healthz").status_code == 200
+    basic = start(broker=member.broker, credentials=Credentials(user="ann", password="pw"), folder="other")
+    assert basic.http.get("/stores", auth=("ann", "pw")).status_code == 200
+    assert basic.http.get("/stores", auth=("ann", "no")).status_code == 401
+    assert basic.http.get("/stores", headers={"authorization": "Basic %%%"}).status_code == 401
+
+
+def test_a_body_that_is_too_large(member: Member) -> None:
+    response = member.http.post("/query", content=b"x" * (MOST_BODY + 1))
+    assert response.status_code == 413
+
+
+def test_the_description_has_every_route(member: Member) -> None:
+    paths = member.http.get("/openapi.json").json()["paths"]
+    assert {"/stores", "/stores/{store}/keys/{key}", "/stores/{store}/windows/{key}"} <= paths.keys()
+    names = {parameter["name"] for parameter in paths["/stores/{store}/keys"]["get"]["parameters"]}
+    assert {"store", "prefix", "from", "to", "limit", "max_lag", "min_position"} <= names
+
+
+def test_the_page_and_the_metrics(member: Member) -> None:
+    page = member.http.get("/look", params={"store": "users", "key": "<k7>"}).text
+    assert "&lt;k7&gt;" in page
+    assert "<k7>" not in page
+    metrics = member.http.get("/metrics").text
+    assert 'srfix_serve_lag_records{partition="0",store="users"} 0.0' in metrics
+    assert member.http.get("/readyz").status_code == 200

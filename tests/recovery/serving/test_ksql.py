@@ -1,0 +1,113 @@
+"""Pull queries as ksqlDB's clients send them, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from tests.recovery.serving.conftest import Member
+
+
+@pytest.fixture
+def member(start: Callable[..., Member]) -> Member:
+    member = start()
+    people = {"ann": 30, "bob": 17, "cid": None}
+    member.produce(*((name, json.dumps({"NAME": name.upper(), "AGE": age})) for name, age in people.items()))
+    member.catch_up()
+    return member
+
+
+def _rows(member: Member, sql: str, **properties: object) -> list[list[object]]:
+    answer = member.http.post("/query", json={"ksql": sql, "streamsProperties": properties})
+    assert answer.status_code == 200, answer.text
+    return [part["row"]["columns"] for part in answer.json() if "row" in part]
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("ID = 'ann'", {"ann"}),
+        ("'ann' = ID", {"ann"}),
+        ("ID IN ('ann', 'bob', 'nobody')", {"ann", "bob"}),
+        ("ID = 'ann' AND AGE > 40", set()),
+        ("AGE > 20", {"ann"}),
+        ("AGE <= 30", {"ann", "bob"}),
+        ("NOT AGE > 20", {"bob"}),
+        ("AGE IS NULL", {"cid"}),
+        ("AGE IS NOT NULL", {"ann", "bob"}),
+        ("AGE BETWEEN 17 AND 20 OR ID = 'cid'", {"bob", "cid"}),
+        ("ID >= 'b' AND ID <> 'cid'", {"bob"}),
+        ("`NAME` = 'ANN'", {"ann"}),
+    ],
+)
+def test_conditions(member: Member, where: str, expected: set[str]) -> None:
+    assert {row[0] for row in _rows(member, f"SELECT * FROM users WHERE {where};")} == expected
+
+
+def test_the_shapes_of_query_and_query_stream(member: Member) -> None:
+    answer = member.http.post("/query", json={"ksql": "select age as n, id from USERS where id = 'ann';"})
+    header, row = answer.json()
+    assert header["header"]["schema"] == "`N` INTEGER, `ID` STRING KEY"
+    assert row == {"row": {"columns": [30, "ann"]}}
+    lines = member.http.post("/query-stream", json={"sql": "SELECT * FROM users WHERE ID = 'ann';"}).text.splitlines()
+    head = json.loads(lines[0])
+    assert (head["columnNames"], head["columnTypes"]) == (["ID", "NAME", "AGE"], ["STRING", "STRING", "INTEGER"])
+    assert json.loads(lines[1]) == ["ann", "ANN", 30]
+
+
+def test_a_limit(member: Member) -> None:
+    assert len(_rows(member, "SELECT ID FROM users LIMIT 2;")) == 2
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("", "one pull query"),
+        ("SELECT * FROM users EMIT CHANGES;", "EMIT CHANGES"),
+        ("SELECT * FROM users; SELECT * FROM users;", "one pull query"),
+        ("SELECT * FROM users u JOIN other o ON u.id = o.id;", "JOINS"),
+        ("SELECT COUNT(*) FROM users;", "is no column"),
+        ("SELECT * FROM users GROUP BY age;", "GROUP"),
+        ("SELECT * FROM nobody;", "does not exist"),
+        ("SELECT WHO FROM users;", "WHO cannot be resolved"),
+        ("SELECT * FROM users WHERE LCASE(ID) = 'x';", "is no value"),
+        ("DROP TABLE users;", "one pull query"),
+        ("INSERT INTO users VALUES ('x');", "one pull query"),
+        ("SELECT * FROM users WHERE " + "(" * 500 + "ID = 'a'" + ")" * 500, ""),
+        ("'" * 20_000, "at most"),
+    ],
+)
+def test_what_is_no_pull_query(member: Member, sql: str, words: str) -> None:
+    answer = member.http.post("/query", json={"ksql": sql})
+    if words:
+        assert (answer.status_code, answer.json()["error_code"]) == (400, 40001)
+        assert words in answer.json()["message"]
+    assert member.http.get("/stores").status_code == 200
+
+
+def test_lag_and_standby_reads_come_from_the_properties(member: Member) -> None:
+    assert _rows(member, "SELECT ID FROM users WHERE ID='ann';", **{"ksql.query.pull.max.allowed.offset.lag": "0"})
+    part = member.node.part("users", 0)
+    for part in member.node.parts():
+        part.end = 10_000
+    answer = member.http.post(
+        "/query",
+        json={
+            "ksql": "SELECT ID FROM users WHERE ID='ann';",
+            "streamsProperties": {"ksql.query.pull.max.allowed.offset.lag": 5},
+        },
+    ).json()
+    message = answer[1]["errorMessage"]["message"]
+    assert message.startswith("Unable to execute pull query. [Partition ")
+    assert "failed to find valid host. Hosts scanned: [127.0.0.1:1 was not selected because" in message
+
+
+def test_what_other_endpoints_say(member: Member) -> None:
+    assert member.http.get("/info").json()["KsqlServerInfo"]["serverStatus"] == "RUNNING"
+    assert member.http.get("/healthcheck").json()["isHealthy"] is True
+    (status,) = member.http.get("/clusterStatus").json()["clusterStatus"].values()
+    assert status["hostAlive"] is True
+    lags = status["hostStoreLags"]["stateStoreLags"]["shop#users"]["lagByPartition"]
+    assert {partition: lag["offsetLag"] for partition, lag in lags.items()} == {"0": 0, "1": 0, "2": 0}

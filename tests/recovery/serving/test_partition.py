@@ -1,0 +1,117 @@
+"""A served partition against a store that is restored in one go, and what happens when it is opened again."""
+
+from __future__ import annotations
+
+import struct
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from srfix.recovery.errors import StateDirectoryError
+from srfix.recovery.serving.partition import Progress
+from srfix.recovery.state.writing.kinds import WrittenKind
+from srfix.recovery.state.writing.stores import StoreToWrite
+from tests.examples import examples
+from tests.recovery.serving.records import Record, in_batches, opened, restored_rows, rows_of
+
+_RETENTION_MS = 600_000
+_KEYS = st.sampled_from([b"a", b"b", b"ab", b"\xff\xff", b""])
+_TIMES = st.integers(0, 20).map(lambda steps: steps * 100_000)
+KV = StoreToWrite(name="users", kind=WrittenKind.TIMESTAMPED_KV)
+
+
+def _store(kind: WrittenKind) -> StoreToWrite:
+    return StoreToWrite(name="users", kind=kind, retention_ms=_RETENTION_MS if kind.has_retention else None)
+
+
+@st.composite
+def _records(draw: st.DrawFn, kind: WrittenKind) -> list[Record]:
+    records = []
+    for at in range(draw(st.integers(1, 25))):
+        key, at_ms = draw(_KEYS), draw(_TIMES)
+        if kind.format.is_windowed:
+            key += struct.pack(">qi", at_ms, 0)
+        elif kind.format.is_of_sessions:
+            key += struct.pack(">qq", at_ms + draw(st.integers(0, 3)), at_ms)
+        value = draw(st.one_of(st.none(), st.binary(min_size=1, max_size=3)))
+        records.append(Record(2 * at, None if draw(st.integers(0, 15)) == 0 else key, value, at_ms))
+    return records
+
+
+@pytest.mark.parametrize("kind", WrittenKind, ids=lambda kind: kind.value)
+@settings(deadline=None, max_examples=examples(40))
+@given(data=st.data())
+def test_it_has_the_rows_of_a_restore_however_it_was_cut_and_opened(
+    kind: WrittenKind, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("served")
+    store, records = _store(kind), data.draw(_records(kind))
+    part = opened(folder / "ours", store)
+    for number, batch in enumerate(in_batches(records, data.draw(st.lists(st.integers(0, 30), max_size=4)))):
+        if number and data.draw(st.booleans()):
+            part.close()
+            part = opened(folder / "ours", store)
+            assert part.offset == batch[0].at - 1
+        part.apply(batch)  # type: ignore[arg-type]
+    assert rows_of(part) == restored_rows(store, records, folder / "theirs")
+    assert part.offset == records[-1].at + 1
+    part.close()
+
+
+def test_a_record_that_does_not_fit_leaves_nothing_of_its_batch(tmp_path: Path) -> None:
+    part = opened(tmp_path, _store(WrittenKind.TIMESTAMPED_WINDOW))
+    whole = b"a" + struct.pack(">qi", 100_000, 0)
+    with pytest.raises(StateDirectoryError, match="too short"):
+        part.apply([Record(0, whole, b"1"), Record(1, b"short", b"2")])  # type: ignore[list-item]
+    assert (part.offset, rows_of(part)) == (0, [])
+    part.apply([Record(0, whole, b"1")])  # type: ignore[list-item]
+    assert [row.value for row in rows_of(part)] == [b"1"]
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"origin": "other:9092"}, "another topic"),
+        ({"tombstones_kept_ms": 1}, "delete.retention.ms"),
+    ],
+    ids=["of another cluster", "left alone for too long"],
+)
+def test_rows_that_may_be_wrong_are_filled_anew(tmp_path: Path, more: dict[str, object], why: str) -> None:
+    part = opened(tmp_path, KV)
+    part.apply([Record(0, b"a", b"1")])  # type: ignore[list-item]
+    part.close()
+    time.sleep(0.01)
+    part = opened(tmp_path, KV, **more)
+    assert (part.offset, rows_of(part)) == (0, [])
+    assert why in part.notes[0]
+
+
+def test_a_head_start_that_was_not_finished_counts_for_nothing(tmp_path: Path) -> None:
+    def dies():  # type: ignore[no-untyped-def]
+        for number in range(6_000):
+            yield b"%d" % number, b"1", 0, ()
+        raise KeyboardInterrupt
+
+    part = opened(tmp_path, KV)
+    with pytest.raises(KeyboardInterrupt):
+        part.start_with(dies(), 7_000)
+    part.close()
+    part = opened(tmp_path, KV)
+    assert (part.offset, rows_of(part)) == (0, [])
+    part.start_with(iter([(b"a", b"1", 0, ())]), 7_000)
+    assert (part.offset, [row.key for row in rows_of(part)]) == (7_000, [b"a"])
+
+
+def test_what_it_says_of_its_lag(tmp_path: Path) -> None:
+    part = opened(tmp_path, KV)
+    assert (part.lag, part.lag_ms, part.is_caught_up) == (None, None, False)
+    part.apply([Record(4, b"a", b"1", at_ms=1_000)])  # type: ignore[list-item]
+    part.end = 9
+    assert part.lag == 4
+    assert (part.lag_ms or 0) > 1_000_000
+    part.apply((), offset=9)
+    assert (part.lag, part.lag_ms, part.is_caught_up) == (0, 0, True)
+    assert isinstance(part.progress, Progress)
