@@ -30,7 +30,7 @@ def redis_rows(url: str, application: str) -> MakeDatabase:
     try:
         import redis
     except ImportError:
-        raise UsageError("rows in Redis need the package redis; install it with: pip install 'srfix[serve]'") from None
+        raise UsageError("rows in Redis need the package redis; install it with: pip install 'srfix[redis]'") from None
     try:
         if "+cluster" in url.partition("://")[0]:
             client: Any = redis.RedisCluster.from_url(url.replace("+cluster", "", 1), socket_timeout=_TIMEOUT_S)

@@ -88,9 +88,7 @@ def look_up(
                 yield from decoder(form, family)(key, value)
                 return
 
-    rows = tuple(
-        _noting(path, read, note, _Reached(), salvages=salvages, is_in_use=is_in_use, opening=opening)
-    )
+    rows = tuple(_noting(path, read, note, _Reached(), salvages=salvages, is_in_use=is_in_use, opening=opening))
     return rows[0] if rows else None
 
 

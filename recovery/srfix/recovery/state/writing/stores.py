@@ -375,7 +375,6 @@ class StoreWriter:
             if segment < self.rows.oldest_segment:
                 shutil.rmtree(self._path(segment))
 
-
     def _database(self, segment: int) -> DatabaseWriter:
         if segment not in self._databases:
             if len(self._databases) >= _MOST_OPEN:
