@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from srfix.recovery.errors import StateDirectoryError
-from srfix.recovery.serving.partition import Progress
+from srfix.recovery.serving.partition import Progress, RestoredRow
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.state.writing.stores import StoreToWrite
 from tests.examples import examples
@@ -90,7 +91,7 @@ def test_rows_that_may_be_wrong_are_filled_anew(tmp_path: Path, more: dict[str, 
 
 
 def test_a_head_start_that_was_not_finished_counts_for_nothing(tmp_path: Path) -> None:
-    def dies():  # type: ignore[no-untyped-def]
+    def dies() -> Iterator[RestoredRow]:
         for number in range(6_000):
             yield b"%d" % number, b"1", 0, ()
         raise KeyboardInterrupt

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from srfix.recovery.errors import FormatError, StateDirectoryError
 from srfix.recovery.internal_topics import JoinStore, join_store
