@@ -63,9 +63,9 @@ def opened(folder: Path, store: StoreToWrite, **more: object) -> ServedPartition
 
 
 def rows_of(part: ServedPartition) -> list[StateRow]:
-    with part.reading() as (store, _offset):
-        rows = list(store.rows())
-        assert not store.damage
+    store, _offset = part.frozen()
+    rows = list(store.rows())
+    assert not store.damage
     return rows
 
 

@@ -78,7 +78,7 @@ def test_a_limit_is_said(member: Member) -> None:
     lines = member.http.get("/stores/users/all", headers={"accept": "application/x-ndjson"}).text.splitlines()
     assert len(lines) == 51
     assert json.loads(lines[-1])["complete"] is True
-    assert member.api.iterators == 0
+    assert member.api.gathering.iterators == 0
 
 
 def test_counts(member: Member) -> None:
@@ -153,7 +153,8 @@ def test_windows_between_times_and_without_what_is_beyond_the_retention(start: S
     from srfix.recovery.stores.rows import RowFilter
 
     def windows(**bounds: int) -> list[int]:
-        read = served.read(part, Question(keys=(b"ann",), within=RowFilter(**bounds)))  # type: ignore[arg-type]
+        question = Question(keys=(b"ann",), within=RowFilter(**bounds))  # type: ignore[arg-type]
+        (read,) = served.chunks(part, question)
         return [row.row.window.start_ms for row in read.rows if row.row.window is not None]
 
     assert windows() == [900_000, 1_000_000]

@@ -91,7 +91,7 @@ def test_lag_and_standby_reads_come_from_the_properties(member: Member) -> None:
     assert _rows(member, "SELECT ID FROM users WHERE ID='ann';", **{"ksql.query.pull.max.allowed.offset.lag": "0"})
     part = member.node.part("users", 0)
     for part in member.node.parts():
-        part.end = 10_000
+        part.see_end(10_000)
     answer = member.http.post(
         "/query",
         json={

@@ -110,7 +110,7 @@ def test_what_it_says_of_its_lag(tmp_path: Path) -> None:
     part = opened(tmp_path, KV)
     assert (part.lag, part.lag_ms, part.is_caught_up) == (None, None, False)
     part.apply([Record(4, b"a", b"1", at_ms=1_000)])  # type: ignore[list-item]
-    part.end = 9
+    part.see_end(9)
     assert part.lag == 4
     assert (part.lag_ms or 0) > 1_000_000
     part.apply((), offset=9)

@@ -23,7 +23,7 @@ from srfix.serde.schemas.models import Json, Schema
 from srfix.serde.subjects.names import Role, Subject
 from srfix.serde.windowed import WindowKind, split
 from srfix.serde.wire import Headers, SchemaId, is_schema_id, parse
-from srfix.serde.wire_peek import SchemaIdPeek, peek_headers
+from srfix.serde.wire_peek import BY_GUID, SchemaIdPeek, peek_headers
 
 if TYPE_CHECKING:
     from srfix.recovery.cluster.raw_record import RawRecord
@@ -141,6 +141,17 @@ class RecordDecoder:
             peeked = peek_headers(headers, peeked, role)
         return [mark if is_schema_id(mark) else None for mark in peeked]
 
+    def asks_anew(self, key: bytes | None, value: bytes | None, headers: Headers = None) -> bool:
+        """True if decoding these may ask the resolver for a schema for the first time, and so wait for its answer."""
+        from srfix.serde.serdes.framed_deserializer import FramedDeserializer
+
+        for role, payload in ((Role.KEY, key), (Role.VALUE, value)):
+            if isinstance(self._deserializers.get(role), FramedDeserializer):
+                (mark,) = peek_headers([headers], self._peeks[role]([payload]), role)
+                if mark == BY_GUID or (is_schema_id(mark) and not self._resolver.knows(mark, role)):
+                    return True
+        return False
+
     def columns_of(self, role: Role) -> Columns | None:
         """The columns of all keys, or of all values; None if the role is not decoded, or if rows keep the writer's fields."""
         columns_of = getattr(self._deserializers.get(role), "columns_of", None)
@@ -210,6 +221,9 @@ class _Noting:
 
     def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
         return self._noted((guid, role), lambda: self._resolver.resolve_guid(guid, topic=topic, role=role))
+
+    def knows(self, schema_id: SchemaId, role: Role) -> bool:
+        return (schema_id, role) in self.schemas or (schema_id, role) in self._refused
 
     def _noted(self, key: tuple[int | UUID, Role], resolve: Callable[[], ResolvedSchema]) -> ResolvedSchema:
         refused = self._refused.get(key)

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl, unquote_to_bytes
 
 import msgspec
+from anyio.to_thread import run_sync
+from prometheus_client import Counter
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Route
 
-from srfix.recovery.documents import Document, Part
-from srfix.recovery.errors import StateDirectoryError
+from srfix.recovery.documents import Document
 from srfix.recovery.serving.documents import (
+    MOST_ROWS,
     MOST_TIMEOUT_S,
     AtTime,
     Fresh,
@@ -34,35 +36,39 @@ from srfix.recovery.serving.documents import (
 )
 from srfix.recovery.serving.gathering import (
     FORWARD_PATH,
+    MOST_ITERATORS,
     Asked,
     Forward,
     Gathered,
     Gathering,
     PartitionRead,
+    Piece,
     offsets_of,
     token_of,
 )
-from srfix.recovery.serving.guarding import Credentials, Guard
-from srfix.recovery.serving.liveness import LAG_EVERY_MS, SEND_MS, Lags
+from srfix.recovery.serving.guarding import Credentials, Guard, Streamed
 from srfix.recovery.serving.node import Freshness, Node, NotChosen, why_not
 from srfix.recovery.serving.questions import Question, Served
+from srfix.recovery.serving.rounds import HEARTBEAT_PATH, LAG_PATH, Rounds
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.stores.rows import RowFilter
 from srfix.recovery.typed_keys import has_prefix, json_of_key, key_bytes
-from srfix.serde.errors import SrfixError, UsageError
+from srfix.serde.errors import EncodeError, SrfixError, UsageError
 from srfix.serde.hints import nearest
+from srfix.serde.schemas.models import Json
 
 if TYPE_CHECKING:
     import httpx
     from starlette.types import ASGIApp
 
 _LAG: Final = re.compile(r"([0-9]{1,18})(ms|s)?", re.ASCII)
-MOST_ITERATORS: Final = 32
-_SETTLE_S: Final = 0.25
-_JSON: Final = "application/json"
+JSON: Final = "application/json"
 _LINES: Final = "application/x-ndjson"
 _BYTES: Final = "application/octet-stream"
+_KEEPS_BYTES: Final = "surrogateescape"
+_MANY_KEYS: Final = 100
+_MISTAKES: Final = (HTTPException, SrfixError, msgspec.MsgspecError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,123 +97,66 @@ class Api:
     def __init__(self, node: Node, client: httpx.AsyncClient, settings: Settings) -> None:
         self.node = node
         self.settings = settings
-        self.gathering = Gathering(node, client, scheme=settings.scheme)
-        self.client = client
-        self.iterators = 0
-        self.requests: dict[tuple[str, int], int] = {}
-        self._tasks: list[asyncio.Task[None]] = []
-        routes = [Route(route.path, self._answering(route), methods=["GET"]) for route in ROUTES]
+        self.gathering = Gathering(node, client, scheme=settings.scheme, most_iterators=settings.iterators)
+        self.requests = Counter("srfix_serve_requests", "Answered requests.", ("route", "code"), registry=None)
+        self._rounds = Rounds(node, client, scheme=settings.scheme)
+        self._client = client
         self._starlette = Starlette(
             routes=[
-                *routes,
+                *(Route(route.path, self._answering(route), methods=["GET"]) for route in ROUTES),
+                *self._rounds.routes,
                 Route("/healthz", self._healthz),
                 Route("/readyz", self._readyz),
-                Route("/heartbeat", self._heartbeat, methods=["POST"]),
-                Route("/lag", self._lag, methods=["POST"]),
                 Route(FORWARD_PATH, self._pieces, methods=["POST"]),
             ],
-            exception_handlers=dict.fromkeys((HTTPException, SrfixError, msgspec.MsgspecError), self._refused),
+            exception_handlers={**dict.fromkeys(_MISTAKES, self._refused), Exception: self._refused},
             lifespan=self._lifespan,
         )
-        self.app: ASGIApp = Guard(self._starlette, settings.credentials, error_response)
+        of_members = frozenset({HEARTBEAT_PATH, LAG_PATH, FORWARD_PATH})
+        self.app: ASGIApp = Guard(self._starlette, settings.credentials, error_response, members_paths=of_members)
 
     def add_routes(self, routes: Sequence[Route]) -> None:
         self._starlette.router.routes.extend(routes)
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
-        loop = asyncio.get_running_loop()
-        self._tasks = [
-            loop.create_task(self._every(_SETTLE_S, self._settle)),
-            loop.create_task(self._every(SEND_MS / 1000, self._send_heartbeats)),
-            loop.create_task(self._every(LAG_EVERY_MS / 1000, self._send_lags)),
-        ]
-        try:
+        async with self._client, self._rounds.going():
             yield
-        finally:
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    @staticmethod
-    async def _every(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
-        while True:
-            began = time.monotonic()
-            await work()
-            await asyncio.sleep(max(seconds - (time.monotonic() - began), 0.01))
-
-    settling_problem: str | None = None
-
-    async def _settle(self) -> None:
-        import anyio.to_thread
-
-        try:
-            await anyio.to_thread.run_sync(self.node.settle)
-            self.settling_problem = None
-        except SrfixError as error:
-            self.settling_problem = error.message
-
-    async def _send_heartbeats(self) -> None:
-        await self._to_others("/heartbeat", {"hostInfo": self.node.address, "timestamp": time.time_ns() // 1_000_000})
-
-    async def _send_lags(self) -> None:
-        await self._to_others("/lag", {"member": self.node.address, "lags": self.node.own_lags()})
-
-    async def _to_others(self, path: str, document: object) -> None:
-        others = self.node.membership.members().addresses - {self.node.address}
-        body = msgspec.json.encode(document)
-
-        async def send(address: str) -> None:
-            import httpx
-
-            try:
-                url = f"{self.settings.scheme}://{address}{path}"
-                await self.client.post(url, content=body, timeout=2 * SEND_MS / 1000)
-            except httpx.HTTPError:
-                pass  # that member will be found dead
-
-        await asyncio.gather(*map(send, others))
-
-    async def _heartbeat(self, request: Request) -> Response:
-        document = msgspec.json.decode(await request.body(), type=dict[str, Any])
-        self.node.liveness.beat(str(document.get("hostInfo")))
-        return Response(b"{}", media_type=_JSON)
-
-    async def _lag(self, request: Request) -> Response:
-        report = msgspec.json.decode(await request.body(), type=_LagReport)
-        self.node.liveness.report(report.member, report.lags)
-        return Response(b"{}", media_type=_JSON)
 
     async def _healthz(self, _request: Request) -> Response:
-        problems = [*self.problems()]
-        return Response(b"{}\n", 503 if problems else 200, media_type=_JSON)
+        return Response(b"{}\n", 503 if self.problems() else 200, media_type=JSON)
 
     async def _readyz(self, _request: Request) -> Response:
         parts = self.node.parts()
         most = self.settings.max_lag_ready
         is_ready = bool(parts) and all(part.lag is not None and part.lag <= most for part in parts)
-        return Response(b"{}\n", 200 if is_ready else 503, media_type=_JSON)
+        return Response(b"{}\n", 200 if is_ready else 503, media_type=JSON)
 
     def problems(self) -> list[str]:
-        own = () if self.settling_problem is None else (self.settling_problem,)
-        return [*own, *self.node.problems()]
+        return [*self._rounds.problems.values(), *self.node.problems()]
 
     async def _refused(self, _request: Request, error: Exception) -> Response:
         match error:
             case HTTPException():
                 return error_response(error.status_code, error.detail)
-            case msgspec.MsgspecError():
+            case msgspec.MsgspecError() | RecursionError():
                 return error_response(400, f"The request is not the JSON that is expected: {error}.")
-            case UsageError() | StateDirectoryError():
+            case UsageError():
                 return error_response(400, error.message)
+            case SrfixError():
+                return error_response(503, error.message)
             case _:
-                return error_response(503, str(error))
+                return error_response(
+                    500, f"srfix could not answer ({type(error).__name__}). This is a fault of srfix."
+                )
 
     def _answering(self, route: ApiRoute) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
-            response = await route.handler(self, request, params_of(request, route.params))
-            key = (route.path, response.status_code)
-            self.requests[key] = self.requests.get(key, 0) + 1
+            try:
+                response = await route.handler(self, request, params_of(request, route.params))
+            except _MISTAKES as error:
+                response = await self._refused(request, error)
+            self.requests.labels(route.path, response.status_code).inc()
             return response
 
         return answer
@@ -271,7 +220,7 @@ class Api:
 
     async def partition_of(self, request: Request, _params: Params) -> Response:
         store = self.store(request.path_params["store"])
-        keys = keys_of(store, request.path_params["key"])
+        keys = await keys_of(store, _key_of(request))
         numbers = Question(keys=keys).partitions(store.spec.partitions, store.partitioner)
         reads, missing = self._whereabouts(store, numbers)
         document = PartitionOfKey(store=store.name, keys=[key.hex() for key in keys], partitions=reads, missing=missing)
@@ -279,10 +228,13 @@ class Api:
 
     async def key(self, request: Request, params: AtTime) -> Response:
         store = self.store(request.path_params["store"])
+        return await self.key_of(store, _key_of(request), params, is_raw=_BYTES in request.headers.get("accept", ""))
+
+    async def key_of(self, store: Served, key: str, params: AtTime, *, is_raw: bool = False) -> Response:
         if params.at is not None and store.spec.store.kind is not WrittenKind.VERSIONED:
             raise UsageError(f"The store {store.name} keeps no versions: leave out `at`.")
-        question = Question(keys=keys_of(store, request.path_params["key"]), at_ms=params.at)
-        return await self._short(request, store, question, params)
+        question = Question(keys=await keys_of(store, key), at_ms=params.at)
+        return await self._short(store, question, params, is_raw=is_raw)
 
     async def windows(self, request: Request, params: WithinTimes) -> Response:
         return await self._of_times(request, params, lambda form: form.is_windowed, "windows")
@@ -298,50 +250,44 @@ class Api:
         if not fits(form):
             raise HTTPException(400, f"The store {store.name} ({form.value}) has no {what}.")
         within = RowFilter(window_from_ms=params.first, window_to_ms=params.last)
-        question = Question(keys=keys_of(store, request.path_params["key"]), within=within)
-        return await self._short(request, store, question, params)
+        question = Question(keys=await keys_of(store, _key_of(request)), within=within)
+        return await self._short(store, question, params)
 
     async def all_rows(self, request: Request, params: WithinKeys) -> Response:
         return await self._long(request, self.store(request.path_params["store"]), within_of(params), params)
 
     async def count(self, request: Request, params: WithinKeys) -> Response:
         store = self.store(request.path_params["store"])
-        asked = replace(self.asked(request, store, within_of(params), params), counts=True)
+        asked = replace(self.asked(store, within_of(params), params), counts=True)
         gathered, total = Gathered(), 0
         async with aclosing(self.gathering.pieces(asked, gathered)) as pieces:
             async for piece in pieces:
                 total += piece.count
         return self._ended(store, gathered, [], params, count=total)
 
-    def asked(
-        self,
-        request: Request,
-        store: Served,
-        question: Question,
-        params: Fresh,
-        freshness: Freshness | None = None,
-    ) -> Asked:
+    def asked(self, store: Served, question: Question, params: Fresh, freshness: Freshness | None = None) -> Asked:
         return Asked(
             store=store,
             question=question,
             freshness=freshness or freshness_of(params, store),
             deadline=time.monotonic() + params.timeout,
-            is_raw=_BYTES in request.headers.get("accept", ""),
         )
 
-    async def _short(self, request: Request, store: Served, question: Question, params: Fresh) -> Response:
-        asked = self.asked(request, store, question, params)
+    async def _short(self, store: Served, question: Question, params: Fresh, *, is_raw: bool = False) -> Response:
+        asked = replace(self.asked(store, question, params), is_raw=is_raw)
         gathered, rows = Gathered(), []
         async with aclosing(self.gathering.pieces(asked, gathered)) as pieces:
             async for piece in pieces:
                 rows += piece.rows
-        if asked.is_raw and gathered.reads and not gathered.failed and rows:
+                if len(rows) > MOST_ROWS:
+                    break
+        if is_raw and rows and not gathered.failed:
             return self._bytes(store, gathered, rows, params)
-        return self._ended(store, gathered, rows, params)
+        return self._ended(store, gathered, rows[:MOST_ROWS], params, is_cut=len(rows) > MOST_ROWS)
 
     def _bytes(self, store: Served, gathered: Gathered, rows: Sequence[msgspec.Raw], params: Fresh) -> Response:
         if len(rows) > 1:
-            raise HTTPException(406, f"The key has {len(rows)} rows: ask for {_JSON}.")
+            raise HTTPException(406, f"The key has {len(rows)} rows: ask for {JSON}.")
         value = msgspec.json.decode(rows[0], type=bytes | None)
         end = self._end(store, gathered, params)
         headers = {"srfix-position": end.position, "srfix-member": end.partitions[0].member}
@@ -355,13 +301,13 @@ class Api:
         params: Fresh,
         *,
         count: int | None = None,
+        is_cut: bool = False,
     ) -> Response:
-        if gathered.failed and not gathered.reads:
+        if gathered.failed and not rows and not count:
             return error_response(503, why_not(store.name, gathered.failed), gathered.failed)
-        end = self._end(store, gathered, params, count=count)
+        end = self._end(store, gathered, params, count=count, is_cut=is_cut)
         body = msgspec.json.encode({**msgspec.to_builtins(end), "rows": rows})
-        is_absent = not rows and count is None and not gathered.failed
-        return Response(body + b"\n", 404 if is_absent else 200, media_type=_JSON)
+        return Response(body + b"\n", 404 if not rows and count is None else 200, media_type=JSON)
 
     def _end(
         self,
@@ -399,75 +345,110 @@ class Api:
             is_raw=forward.is_raw,
         )
 
-        async def lines() -> AsyncIterator[bytes]:
+        async def lines() -> AsyncGenerator[bytes]:
             for number in forward.partitions:
                 async with aclosing(self.gathering.here(asked, number)) as pieces:
                     async for piece in pieces:
                         yield msgspec.json.encode(piece) + b"\n"
 
-        return StreamingResponse(lines(), media_type=_LINES)
+        return Streamed(lines(), media_type=_LINES, most_s=asked.left_s)
 
     async def _long(self, request: Request, store: Served, question: Question, params: WithinKeys) -> Response:
-        asked = self.asked(request, store, question, params)
-        if self.iterators >= self.settings.iterators:
-            raise HTTPException(429, f"{self.iterators} such requests are being answered. Ask again later.")
-        limit = params.limit
-        as_lines = _LINES in request.headers.get("accept", "")
-        return StreamingResponse(
-            self._streamed(asked, limit, params, as_lines=as_lines), media_type=_LINES if as_lines else _JSON
-        )
+        asked, gathered = self.asked(store, question, params), Gathered()
+        pieces = self.gathering.pieces(asked, gathered)
+        first = await anext(pieces, None)
+        if first is None and gathered.failed:
+            return error_response(503, why_not(store.name, gathered.failed), gathered.failed)
 
-    async def _streamed(self, asked: Asked, limit: int, params: Fresh, *, as_lines: bool) -> AsyncIterator[bytes]:
-        """A JSON object whose rows come first, or a row on each line and at last the rest of the object."""
-        gathered, left, is_cut = Gathered(), limit, False
-        self.iterators += 1
-        separator = b"\n" if as_lines else b","
-        try:
-            if not as_lines:
-                yield b'{"rows":['
-            async with aclosing(self.gathering.pieces(asked, gathered)) as pieces:
+        async def all_pieces() -> AsyncGenerator[Piece]:
+            async with aclosing(pieces):
+                if first is not None:
+                    yield first
                 async for piece in pieces:
-                    rows = [bytes(row) for row in piece.rows[:left]]
-                    is_cut = is_cut or len(piece.rows) > left
-                    if rows:
-                        yield (b"" if left == limit else separator) + separator.join(rows)
-                    left -= len(rows)
-                    if is_cut:
-                        break
-            end = msgspec.to_builtins(self._end(asked.store, gathered, params, is_cut=is_cut))
-            del end["rows"]
-            text = msgspec.json.encode(end)
-            yield (b"\n" if left < limit else b"") + text + b"\n" if as_lines else b"]," + text[1:] + b"\n"
-        finally:
-            self.iterators -= 1
+                    yield piece
 
+        as_lines = _LINES in request.headers.get("accept", "")
+        body = self._streamed(asked, gathered, all_pieces(), params, as_lines=as_lines)
+        return Streamed(body, media_type=_LINES if as_lines else JSON, most_s=asked.left_s)
 
-class _LagReport(Part):
-    member: str
-    lags: Lags
+    async def _streamed(
+        self, asked: Asked, gathered: Gathered, pieces: AsyncGenerator[Piece], params: WithinKeys, *, as_lines: bool
+    ) -> AsyncGenerator[bytes]:
+        """A JSON object whose rows come first, or a row on each line and at last the rest of the object."""
+        left, is_cut, separator = params.limit, False, b"\n" if as_lines else b","
+        if not as_lines:
+            yield b'{"rows":['
+        async with aclosing(pieces):
+            async for piece in pieces:
+                rows = [bytes(row) for row in piece.rows[:left]]
+                is_cut = len(piece.rows) > left
+                if rows:
+                    yield (b"" if left == params.limit else separator) + separator.join(rows)
+                left -= len(rows)
+                if is_cut:
+                    break
+        end = msgspec.to_builtins(self._end(asked.store, gathered, params, is_cut=is_cut))
+        del end["rows"]
+        text = msgspec.json.encode(end)
+        yield (b"\n" if left < params.limit else b"") + text + b"\n" if as_lines else b"]," + text[1:] + b"\n"
 
 
 def document_response(document: Document, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(document) + b"\n", status, media_type=_JSON)
+    return Response(msgspec.json.encode(document) + b"\n", status, media_type=JSON)
 
 
 def error_response(status: int, text: str, failed: Sequence[NotChosen] = ()) -> Response:
-    headers = {"www-authenticate": "Basic, Bearer"} if status == 401 else None
+    headers = {"www-authenticate": 'Basic realm="srfix", Bearer'} if status == 401 else None
     body = msgspec.json.encode(ServedError(error=text, failed=list(failed))) + b"\n"
-    return Response(body, status, media_type=_JSON, headers=headers)
+    return Response(body, status, media_type=JSON, headers=headers)
 
 
 def params_of(request: Request, kind: type[Params]) -> Params:
     """:raises MsgspecError: for a parameter that is not known, or whose value is none."""
-    return msgspec.convert(dict(request.query_params), kind, strict=False)
+    query = request.scope["query_string"].decode("latin-1")
+    return msgspec.convert(dict(parse_qsl(query, keep_blank_values=True, errors=_KEEPS_BYTES)), kind, strict=False)
 
 
-def keys_of(store: Served, text: str) -> tuple[bytes, ...]:
-    """The bytes that a typed key may have: as `srfix state get` reads it, or written under each schema of the keys."""
+def _key_of(request: Request) -> str:
+    """The last part of the path, with bytes that are no UTF-8 as surrogates, so that `typed_keys` gets them back."""
+    if "raw_path" not in request.scope:
+        return str(request.path_params["key"])
+    _root, _stores, _store, _kind, key = request.scope["raw_path"].split(b"/", 4)
+    return unquote_to_bytes(key).decode("utf-8", _KEEPS_BYTES)
+
+
+async def keys_of(store: Served, text: str) -> tuple[bytes, ...]:
+    """The bytes that a typed key may have: as `srfix state get` reads it, or as JSON or text under each schema of the keys.
+
+    :raises UsageError: if the serializer takes neither.
+    """
     if store.key_bytes is None or has_prefix(text):
         return (key_bytes(text),)
-    key = json_of_key(text)
-    return tuple(dict.fromkeys(store.key_bytes(text if key is None else key)))
+    as_json = json_of_key(text)
+    return await written_keys(store, (text,) if as_json is None else (as_json, text))
+
+
+async def written_keys(store: Served, keys: Sequence[Json]) -> tuple[bytes, ...]:
+    """
+    :raises UsageError: if the serializer takes none of the keys.
+    """
+    write = store.key_bytes
+    assert write is not None
+
+    def all_written() -> tuple[bytes, ...]:
+        written: dict[bytes, None] = {}
+        problem = ""
+        for key in keys:
+            try:
+                written |= dict.fromkeys(write(key))
+            except (EncodeError, UnicodeError) as error:
+                problem = str(error)
+        if problem and not written:
+            raise UsageError(f"{str(keys[0])[:80]!r} is no key of {store.name}: {problem}")
+        return tuple(written)
+
+    waits = store.has_framed_keys or len(keys) > _MANY_KEYS
+    return await run_sync(all_written) if waits else all_written()
 
 
 def within_of(params: WithinKeys) -> Question:

@@ -5,13 +5,12 @@ A database has numbered parts, one for each segment of a window or session store
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from srfix.recovery.errors import StateDirectoryError
-from srfix.recovery.state.rocksdb import ROWS_IN_A_CHUNK, OpenedDatabase
+from srfix.recovery.state.rocksdb import OpenedDatabase
 from srfix.recovery.state.writing.database import in_words
 
 if TYPE_CHECKING:
@@ -20,7 +19,9 @@ if TYPE_CHECKING:
 _PROGRESS: Final = b"progress"
 _META: Final = "default"
 _PART: Final = "part-"
-_MEMTABLE_SIZE: Final = 16 << 20
+_MEMTABLES_SIZE: Final = 16 << 20
+"""How much a database keeps in memory before it writes it out."""
+_MOST_PARTS: Final = 1_000
 
 
 class WrittenElsewhereError(StateDirectoryError):
@@ -44,14 +45,20 @@ class Batch(Protocol):
 class PartitionDatabase(Protocol):
     """One partition of a store. One thread writes; any thread may read."""
 
+    is_near: bool
+    """True if a look-up waits for no other machine."""
+
     def progress(self) -> bytes | None:
         """What the last batch committed; None for a new database."""
 
     def parts(self) -> Sequence[int]:
         """The parts that have rows, ascending."""
 
-    def rows(self, part: int, family: str) -> OpenedDatabase:
-        """The rows of a part, under the name of the column family that Kafka Streams would give them."""
+    def rows(self, part: int, family: str, *, is_frozen: bool = False) -> OpenedDatabase:
+        """The rows of one of `parts`, under the name of the column family that Kafka Streams would give them.
+
+        :param is_frozen: True for the rows as they are now, whatever is written later, where the database can do that.
+        """
 
     def batch(self) -> Batch: ...
 
@@ -68,23 +75,12 @@ MakeDatabase = Callable[[str, int], PartitionDatabase]
 """A store's name, and a partition → its database, made if there is none."""
 
 
-class NoRows(OpenedDatabase):
-    """A part that has no row yet, or no longer."""
-
-    def __init__(self, family: str) -> None:
-        super().__init__({})
-        self._family = family
-
-    @property
-    def families(self) -> frozenset[str]:
-        return frozenset({self._family})
-
-    def chunks(
-        self, family: str, *, start: bytes | None = None, size: int = ROWS_IN_A_CHUNK
-    ) -> Iterator[list[tuple[bytes, bytes]]]:
-        return iter(())
+class _Frozen(OpenedDatabase):
+    """The rows of a part as they were at one moment: a snapshot of RocksDB, which outlives what is dropped or closed."""
 
     def get(self, family: str, key: bytes) -> bytes | None:
+        for found, value in self._families[family].items(from_key=key):
+            return cast("bytes", value) if found == key else None
         return None
 
 
@@ -94,6 +90,8 @@ class RocksDatabase:
     :raises StateDirectoryError: if the folder cannot be written, or is damaged.
     :raises LibraryMissingError: without rocksdict.
     """
+
+    is_near = True
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -128,12 +126,16 @@ class RocksDatabase:
     def parts(self) -> Sequence[int]:
         return sorted(self._handles)
 
-    def rows(self, part: int, family: str) -> OpenedDatabase:
-        rows = self._families.get(f"{_PART}{part}")
-        return NoRows(family) if rows is None else OpenedDatabase({family: rows})
+    def rows(self, part: int, family: str, *, is_frozen: bool = False) -> OpenedDatabase:
+        rows = self._families[f"{_PART}{part}"]
+        return _Frozen({family: cast("Rdict", rows.snapshot())}) if is_frozen else OpenedDatabase({family: rows})
 
     def handle(self, part: int) -> ColumnFamily:
         if part not in self._handles:
+            if len(self._handles) >= _MOST_PARTS:
+                raise StateDirectoryError(
+                    f"{self._folder} would have more than {_MOST_PARTS:,} segments. Check --retention-ms."
+                )
             self._whole.create_column_family(f"{_PART}{part}", _options()).close()
             self._take(f"{_PART}{part}")
         return self._handles[part]
@@ -158,11 +160,6 @@ class RocksDatabase:
             family.close()
         self._families.clear()
         self._whole.close()
-
-    def remove(self) -> None:
-        """Closes it, and removes its folder."""
-        self.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 class RocksBatch:
@@ -193,5 +190,6 @@ def _options() -> Options:
     from rocksdict import Options
 
     options = Options(raw_mode=True)
-    options.set_write_buffer_size(_MEMTABLE_SIZE)
+    options.set_write_buffer_size(_MEMTABLES_SIZE)
+    options.set_db_write_buffer_size(_MEMTABLES_SIZE)
     return options

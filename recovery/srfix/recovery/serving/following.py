@@ -5,22 +5,27 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import Future
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from srfix.recovery.serving.partition import ServedPartition
 from srfix.recovery.stores.choices import Until
-from srfix.serde.errors import ClusterError, SrfixError
+from srfix.serde.errors import SrfixError
 from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
 from srfix.serde.subjects.names import Topic
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message, TopicPartition
+    from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo
 
 _TOGETHER: Final = 5_000
 """How many messages are taken together."""
 _POLL_S: Final = 0.05
-_LIMITS_EVERY_S: Final = 1.0
+_LOOK_EVERY_S: Final = 1.0
+_AGAIN_S: Final = 1.0
+_TIMEOUT_S: Final = 5.0
+_NEVER: Final = float("inf")
 _FETCHED_KBYTES: Final = 16_384
 """How much the client reads ahead: the broker is asked for no more until these are applied."""
 
@@ -32,25 +37,35 @@ Committed: TypeAlias = Callable[[str, Collection[Place]], Mapping[Place, int | N
 class Follower:
     """One consumer, on a thread of its own, for all partitions of a member. It joins no group and commits nothing.
 
+    Whatever fails is read again, from the offset that a partition has: a record is passed over only if it was applied.
+
     :param isolation: whether it reads records of aborted and open transactions.
     :param committed: asked about every second, for the stores that are read up to the committed offsets.
     """
 
     def __init__(self, client: ReadOnlyClient, *, isolation: Isolation, committed: Committed) -> None:
         from confluent_kafka import Consumer, KafkaException
+        from confluent_kafka.admin import AdminClient
 
         self._client = client
+        self._isolation = isolation
         self._committed = committed
         self._wanted: tuple[ServedPartition, ...] = ()
         self._parts: dict[Place, list[ServedPartition]] = {}
+        self._next: dict[Place, int] = {}
+        """The consumer has given every record before this offset, from the offset on at which it began."""
         self._limits: dict[Place, int] = {}
-        self._paused: set[Place] = set()
-        self._asked_limits = 0.0
+        self._ends: dict[Place, int] = {}
+        """Where the consumer last met the end of a log."""
+        self._waiting: dict[Place, float] = {}
+        """Partitions that are paused, and when they go on; `_NEVER` for one that waits until its limit moves."""
+        self._looked_s = -_NEVER
+        self._asked: dict[Place, Future[ListOffsetsResultInfo]] = {}
         self._has_changed = Event()
         self._is_over = Event()
         self._lock = Lock()
         self.problem: SrfixError | None = None
-        """Why nothing more is read, or None: an error of the cluster is tried again."""
+        """Why nothing more is read, or None. It is tried again."""
         try:
             self._consumer: Consumer = Consumer(
                 client.config(
@@ -61,6 +76,7 @@ class Follower:
                     fetch_wait_max_ms="100",
                 )
             )
+            self._admin: AdminClient = AdminClient(client.config())
         except (KafkaException, TypeError, ValueError) as error:
             raise client.refused_config(error) from None
         self._thread = Thread(target=self._run, name="srfix-serve-follower", daemon=True)
@@ -73,9 +89,8 @@ class Follower:
         with self._lock:
             self._wanted = tuple(partitions)
             self._has_changed.clear()
-        if self._thread.is_alive():
-            while not self._has_changed.wait(_POLL_S) and self._thread.is_alive():
-                pass
+        while self._thread.is_alive() and not self._has_changed.wait(_POLL_S):
+            pass
 
     def close(self) -> None:
         self._is_over.set()
@@ -88,52 +103,97 @@ class Follower:
             try:
                 if not self._has_changed.is_set():
                     self._assign()
-                self._ask_limits()
+                self._look()
+                for place in [place for place, until_s in self._waiting.items() if until_s <= time.monotonic()]:
+                    self._go_on(place)
                 self._take(self._consumer.consume(_TOGETHER, _POLL_S))
-                self.problem = None
-            except SrfixError as error:
-                self.problem = error
-                self._is_over.wait(1)
-            except Exception as error:  # noqa: BLE001  (the thread must not end in silence)
-                self.problem = ClusterError(f"srfix stopped reading: {type(error).__name__}: {error}")
-                self._has_changed.set()
-                return
+            except Exception as error:  # noqa: BLE001  (of whatever kind: the thread must not end in silence)
+                is_own = isinstance(error, SrfixError)
+                self.problem = error if is_own else self._client.failed("following the topics", error)
+                self._is_over.wait(_AGAIN_S)
+                self._has_changed.clear()
 
     def _assign(self) -> None:
         with self._lock:
-            wanted = self._wanted
-            self._parts = defaultdict(list)
-            for partition in wanted:
-                self._parts[partition.served.topic, partition.number].append(partition)
-            self._paused.clear()
+            self._parts = {}
+            for partition in self._wanted:
+                self._parts.setdefault((partition.served.topic, partition.number), []).append(partition)
+            for known in (self._next, self._limits, self._ends, self._waiting, self._asked):
+                known.clear()
             self._consumer.assign([self._start(place) for place in self._parts])
+            self._looked_s = -_NEVER
             self._has_changed.set()
 
     def _start(self, place: Place) -> TopicPartition:
         from confluent_kafka import OFFSET_BEGINNING, TopicPartition
 
-        offset = min(part.offset for part in self._parts[place])
-        return TopicPartition(*place, offset or OFFSET_BEGINNING)
+        self._next[place] = min(part.offset for part in self._parts[place])
+        return TopicPartition(*place, self._next[place] or OFFSET_BEGINNING)
 
-    def _ask_limits(self) -> None:
-        """For stores that end at committed offsets: moves their ends, and goes on with those that waited."""
-        limited: dict[str, list[Place]] = defaultdict(list)
-        for place, parts in self._parts.items():
-            for part in parts:
-                if part.served.until is Until.COMMITTED:
-                    limited[part.served.application].append(place)
-        if not limited or time.monotonic() - self._asked_limits < _LIMITS_EVERY_S:
+    def _wait(self, place: Place, seconds: float = _NEVER) -> None:
+        from confluent_kafka import TopicPartition
+
+        self._consumer.pause([TopicPartition(*place)])
+        self._waiting[place] = time.monotonic() + seconds
+
+    def _go_on(self, place: Place) -> None:
+        """Reads on from the offset that its partitions have."""
+        start = self._start(place)
+        self._consumer.seek(start)
+        self._consumer.resume([start])
+        self._waiting.pop(place, None)
+
+    def _look(self) -> None:
+        """Asks about every second where the logs end, or up to where they are to be read."""
+        if self._asked and all(future.done() for future in self._asked.values()):
+            self.problem = None
+            for place, future in self._asked.items():
+                error = future.exception()
+                if error is None:
+                    self._see(place, future.result().offset)
+                elif isinstance(error, Exception):
+                    self.problem = self._client.failed(f"asking for the end of {place[0]}[{place[1]}]", error)
+            self._asked.clear()
+        if self._asked or time.monotonic() - self._looked_s < _LOOK_EVERY_S:
             return
+        self._looked_s = time.monotonic()
+        limited: dict[str, list[Place]] = defaultdict(list)
+        unlimited: list[Place] = []
+        for place, (part, *_others) in self._parts.items():
+            (limited[part.served.application] if part.served.until is Until.COMMITTED else unlimited).append(place)
+        self._ask_ends(unlimited)
         for group, places in limited.items():
-            for place, offset in self._committed(group, places).items():
-                self._limits[place] = offset or 0
-                for part in self._parts[place]:
-                    part.end = max(self._limits[place], part.offset)
-                if place in self._paused and min(part.offset for part in self._parts[place]) < self._limits[place]:
-                    self._consumer.seek(self._start(place))
-                    self._consumer.resume([self._start(place)])
-                    self._paused.discard(place)
-        self._asked_limits = time.monotonic()
+            try:
+                self._limits.update({place: offset or 0 for place, offset in self._committed(group, places).items()})
+                self.problem = None
+            except SrfixError as error:
+                self.problem = error
+                continue
+            for place in places:
+                self._see(place, self._limits[place])
+                if self._waiting.get(place) == _NEVER and self._next_to_apply(place) < self._limits[place]:
+                    self._go_on(place)
+                self._pass_gap(place)
+
+    def _ask_ends(self, places: Collection[Place]) -> None:
+        from confluent_kafka import IsolationLevel, TopicPartition
+        from confluent_kafka.admin import OffsetSpec
+
+        if not places:
+            return
+        futures = self._admin.list_offsets(
+            {TopicPartition(*place): OffsetSpec.latest() for place in places},
+            isolation_level=IsolationLevel[self._isolation.name],
+            request_timeout=_TIMEOUT_S,
+        )
+        self._asked.update({(Topic(asked.topic), asked.partition): future for asked, future in futures.items()})
+
+    def _see(self, place: Place, end: int) -> None:
+        for part in self._parts[place]:
+            part.see_end(end, self._looked_s)
+
+    def _next_to_apply(self, place: Place) -> int:
+        return min(part.offset for part in self._parts[place])
 
     def _take(self, messages: list[Message]) -> None:
         batches: dict[Place, list[Message]] = defaultdict(list)
@@ -141,50 +201,40 @@ class Follower:
             if message.error() is None:
                 batches[message.topic(), message.partition()].append(message)  # type: ignore[index]
         for place, batch in batches.items():
-            self._apply(place, batch)
+            if place not in self._waiting:
+                self._apply(place, batch)
         for message in messages:
             if message.error() is not None:
                 self._take_event(message)
-        for place, parts in self._parts.items():
-            if place not in self._limits:
-                self._see_end(place, parts)
-
-    def _see_end(self, place: Place, parts: list[ServedPartition]) -> None:
-        from confluent_kafka import TopicPartition
-
-        _low, high = self._consumer.get_watermark_offsets(TopicPartition(*place), cached=True)
-        if high >= 0:
-            for part in parts:
-                part.end = max(high, part.end or 0)
 
     def _apply(self, place: Place, batch: list[Message]) -> None:
-        limit = self._limits.get(place)
-        for part in self._parts.get(place, ()):
-            if part.served.until is Until.COMMITTED and limit is None:
-                self._wait(place)
-                return
-            start, end = part.offset, None
-            if limit is not None and (batch[-1].offset() or 0) >= limit:
-                end = limit
-            mine = [message for message in batch if (message.offset() or 0) >= start]
-            if end is not None:
-                mine = [message for message in mine if (message.offset() or 0) < end]
-            if mine or (end is not None and end > start):
-                try:
-                    part.apply(mine, offset=end)
-                    part.problem = None
-                except SrfixError as error:
-                    part.problem = error.message
-                    self._wait(place)
-                    raise
-            if end is not None:
-                self._wait(place)
+        parts = self._parts[place]
+        after = self._next[place] = (batch[-1].offset() or 0) + 1
+        if parts[0].served.until is Until.COMMITTED:
+            after = min(after, self._limits.get(place, 0))
+        for part in parts:
+            try:
+                if part.offset < after:
+                    mine = [message for message in batch if part.offset <= (message.offset() or 0) < after]
+                    part.apply(mine, offset=after)
+                part.problem = None
+            except SrfixError as error:
+                part.problem = error.message
+        if self._next_to_apply(place) < after:
+            self._wait(place, _AGAIN_S)  # it failed, or another member has written, and is not as far
+        elif after < self._next[place]:
+            self._wait(place)
 
-    def _wait(self, place: Place) -> None:
-        from confluent_kafka import TopicPartition
-
-        self._consumer.pause([TopicPartition(*place)])
-        self._paused.add(place)
+    def _pass_gap(self, place: Place) -> None:
+        """Goes to the end of the log, or to the limit, if no record is before it: what ends a transaction has offsets, but
+        no record, and neither has what was compacted away."""
+        end = self._ends.get(place, 0)
+        if self._parts[place][0].served.until is Until.COMMITTED:
+            end = min(end, self._limits.get(place, 0))
+        if place not in self._waiting and self._next[place] <= self._next_to_apply(place):
+            for part in self._parts[place]:
+                if part.offset < end:
+                    part.apply((), offset=end)
 
     def _take_event(self, message: Message) -> None:
         from confluent_kafka import KafkaError
@@ -194,14 +244,13 @@ class Follower:
         if error is None:
             return
         if error.code() == KafkaError._PARTITION_EOF:
-            offset = message.offset() or 0
-            for part in self._parts.get(place, ()):
-                if offset > part.offset and part.served.until is Until.END:
-                    part.apply((), offset=offset)  # what ends a transaction has offsets, and no record
-                part.end = max(offset, part.end or 0) if part.served.until is Until.END else part.end
+            if place in self._parts:
+                self._ends[place] = message.offset() or 0
+                self._pass_gap(place)
         elif error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
             for part in self._parts.get(place, ()):
                 part.start_anew(f"the log no longer has the offset {part.offset}")
-            self._consumer.seek(self._start(place))
-        elif not error.retriable() and error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
-            raise self._client.failed(f"reading {place[0]}[{place[1]}]", error)
+            if place in self._parts:
+                self._go_on(place)
+        elif not error.retriable():
+            self.problem = self._client.failed(f"reading {place[0]}[{place[1]}]" if place[0] else "reading", error)

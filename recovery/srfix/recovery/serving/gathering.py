@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import base64
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeVar
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
 
 import msgspec
+from anyio.to_thread import run_sync
+from prometheus_client import Histogram
 
 from srfix.recovery.documents import Count, Part
-from srfix.recovery.serving.node import Candidate, Freshness, Node, NotChosen
-from srfix.recovery.serving.partition import ServedPartition
+from srfix.recovery.serving.node import Candidate, Freshness, Node, NotChosen, lag_of
 from srfix.recovery.serving.questions import Question, ReadRows, Served
 from srfix.serde.errors import SrfixError, UsageError
 
@@ -24,9 +26,14 @@ if TYPE_CHECKING:
 FORWARD_PATH: Final = "/pieces"
 _TRY_S: Final = 0.75
 """How long to wait for a member while another one could be asked."""
+_CONNECT_S: Final = 0.5
 _REACH_S: Final = 0.01
-
-_T = TypeVar("_T")
+MOST_ITERATORS: Final = 32
+_MOST_NUMBER: Final = 1 << 31
+_MOST_OFFSET: Final = 1 << 63
+_NOT_HELD: Final = "it does not hold the partition"
+_MIXED: Final = "it has not yet read what came after its head start"
+_BUCKETS: Final = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.125, 0.25, 0.5, 1, 2, 5, 10)
 
 
 class Piece(Part, kw_only=True):
@@ -102,19 +109,28 @@ class Gathered:
 
     def note(self, piece: Piece) -> None:
         lag = None if piece.end is None else max(piece.end - piece.offset, 0)
-        before = self.reads.get(piece.partition)
-        offset = piece.offset if before is None else max(before.offset, piece.offset)
-        self.reads[piece.partition] = PartitionRead.of(piece, offset=offset, lag=lag)
+        self.reads[piece.partition] = PartitionRead.of(piece, lag=lag)
 
 
 class Gathering:
-    """:param scheme: of the other members: http or https."""
+    """
+    :param scheme: of the other members: http or https.
+    :param most_iterators: how many questions that are not short this member answers at a time.
+    """
 
-    def __init__(self, node: Node, client: httpx.AsyncClient, *, scheme: str) -> None:
+    def __init__(self, node: Node, client: httpx.AsyncClient, *, scheme: str, most_iterators: int) -> None:
         self._node = node
         self._client = client
         self._scheme = scheme
-        self.forwarded = 0
+        self._most_iterators = most_iterators
+        self.iterators = 0
+        self.seconds = Histogram(
+            "srfix_serve_read_seconds",
+            "How long questions for keys took, here or by another member.",
+            ("where",),
+            registry=None,
+            buckets=_BUCKETS,
+        )
 
     async def pieces(self, asked: Asked, gathered: Gathered) -> AsyncGenerator[Piece]:
         """The rows, partition by partition. What could not be read is in `gathered.failed` at the end."""
@@ -136,6 +152,7 @@ class Gathering:
             for address, numbers in groups.items():
                 others = all(len(waiting[number][0]) > 1 for number in numbers)
                 begun: set[int] = set()
+                began_s = time.monotonic()
                 async with aclosing(self._from(asked, address, numbers, has_others=others)) as pieces:
                     async for piece in pieces:
                         number = piece.partition
@@ -150,6 +167,9 @@ class Gathering:
                         yield piece
                         if piece.done:
                             del waiting[number]
+                if asked.question.keys is not None:
+                    where = "here" if address == self._node.address else "forwarded"
+                    self.seconds.labels(where).observe(time.monotonic() - began_s)
                 for number in [number for number in numbers if number in waiting and waiting[number][0]]:
                     if waiting[number][0][0].address == address:
                         self._failed(waiting, gathered, number, address, "it did not answer", begun)
@@ -175,12 +195,12 @@ class Gathering:
     ) -> AsyncGenerator[Piece]:
         if address == self._node.address:
             for number in numbers:
-                async for piece in self.here(asked, number):
-                    yield piece
+                async with aclosing(self.here(asked, number, has_others=has_others)) as pieces:
+                    async for piece in pieces:
+                        yield piece
             return
         import httpx
 
-        self.forwarded += 1
         forward = Forward(
             store=asked.store.name,
             question=asked.question,
@@ -190,104 +210,117 @@ class Gathering:
             is_raw=asked.is_raw,
             timeout_s=asked.left_s,
         )
-        timeout = min(asked.left_s, _TRY_S) if has_others else asked.left_s
+        request = self._client.build_request(
+            "POST",
+            f"{self._scheme}://{address}{FORWARD_PATH}",
+            content=msgspec.json.encode(forward),
+            timeout=httpx.Timeout(asked.left_s, connect=min(asked.left_s, _CONNECT_S)),
+        )
+        problem = "it did not answer"
         try:
-            async with self._client.stream(
-                "POST",
-                f"{self._scheme}://{address}{FORWARD_PATH}",
-                content=msgspec.json.encode(forward),
-                timeout=timeout,
-            ) as response:
-                if response.status_code != 200:
-                    await response.aread()
-                    problem = f"it answered {response.status_code}"
-                    for number in numbers:
-                        yield self._problem(number, problem)
+            patience_s = min(asked.left_s, _TRY_S) if has_others else asked.left_s
+            response = await asyncio.wait_for(self._client.send(request, stream=True), patience_s)
+            async with aclosing(response):
+                if response.status_code == HTTPStatus.OK:
+                    async with aclosing(self._lines(response, asked, address, has_others=has_others)) as lines:
+                        async for line in lines:
+                            yield msgspec.json.decode(line, type=Piece)
                     return
-                async for line in response.aiter_lines():
-                    yield msgspec.json.decode(line, type=Piece)
-        except (httpx.HTTPError, msgspec.MsgspecError) as error:
-            for number in numbers:
-                yield self._problem(number, f"it did not answer ({type(error).__name__})")
+                problem = f"it answered {response.status_code}"
+        except (httpx.HTTPError, msgspec.MsgspecError, TimeoutError) as error:
+            problem = f"it did not answer ({type(error).__name__})"
+        for number in numbers:
+            yield self._problem(number, problem)
+
+    async def _lines(
+        self, response: httpx.Response, asked: Asked, address: str, *, has_others: bool
+    ) -> AsyncGenerator[str]:
+        """
+        :raises TimeoutError: if the time is over, the member died, or another one could be asked and nothing came of late.
+        """
+        lines, is_first = response.aiter_lines(), True
+        while True:
+            coming = asyncio.ensure_future(anext(lines, None))
+            try:
+                while not (await asyncio.wait((coming,), timeout=min(asked.left_s, _TRY_S)))[0]:
+                    is_dead = not self._node.liveness.is_alive(address)
+                    if is_dead or (has_others and is_first) or asked.left_s <= 0:
+                        raise TimeoutError
+            finally:
+                if not coming.done():
+                    coming.cancel()
+                    await asyncio.wait((coming,))
+            line = coming.result()
+            if line is None:
+                return
+            yield line
+            is_first = False
 
     def _problem(self, number: int, problem: str) -> Piece:
         return Piece(partition=number, member="", role="", offset=0, end=None, lag_ms=None, problem=problem, done=True)
 
-    async def here(self, asked: Asked, number: int) -> AsyncGenerator[Piece]:
+    async def here(self, asked: Asked, number: int, *, has_others: bool = False) -> AsyncGenerator[Piece]:
+        """The rows of a partition that this member holds.
+
+        :param has_others: True if another member could be asked: it waits only a moment for `min_position`.
+        """
         store, node = asked.store, self._node
         part = node.part(store.name, number)
-        if part is None:
-            yield self._problem(number, "it does not hold the partition")
+        if part is None or part.progress.is_mixed:
+            yield self._problem(number, _NOT_HELD if part is None else _MIXED)
             return
-        wanted = (asked.freshness.min_offsets or {}).get(number, 0)
-        while part.offset < wanted and asked.left_s > 0:
+        wanted = asked.freshness.min_offsets.get(number, 0)
+        until_s = min(asked.deadline, time.monotonic() + _TRY_S) if has_others else asked.deadline
+        while part.offset < wanted and time.monotonic() < until_s:
             await asyncio.sleep(_REACH_S)
-        too_old = asked.freshness.problem(number, node.lag(node.address, store, number))
+        too_old = asked.freshness.problem(number, lag_of(part))
         if too_old is not None:
             yield self._problem(number, too_old)
             return
 
-        def piece(offset: int, rows: list[msgspec.Raw], *, done: bool, count: int = 0) -> Piece:
+        def piece(read: ReadRows, rows: list[msgspec.Raw]) -> Piece:
+            lag = lag_of(part)
             return Piece(
                 partition=number,
                 member=node.address,
                 role=node.role(store, number, node.address),
-                offset=offset,
-                end=part.end,
-                lag_ms=part.lag_ms,
+                offset=read.offset,
+                end=lag.end,
+                lag_ms=lag.lag_ms,
                 rows=rows,
-                done=done,
-                count=count,
+                done=read.is_last,
+                count=read.count,
             )
 
         try:
-            if asked.counts:
-                offset = part.offset
-                count = await self._threaded(lambda: store.count(part, asked.question))
-                yield piece(offset, [], done=True, count=count)
-            elif asked.question.keys is not None:
-                read = store.read(part, asked.question)
-                yield piece(read.offset, _texts(asked, read), done=True)
-            else:
-                async for offset, texts in self._chunks(store, part, asked):
-                    yield piece(offset, texts, done=False)
-                yield piece(part.offset, [], done=True)
+            read = None if asked.counts else store.read_now(part, asked.question)
+            if read is not None:
+                yield piece(read, _texts(asked, read))
+                return
+            if self.iterators >= self._most_iterators:
+                yield self._problem(number, f"it is answering {self.iterators} long questions; ask again later")
+                return
+            self.iterators += 1
+            try:
+                chunks = store.chunks(part, asked.question, counts=asked.counts)
+                while (chunk := await run_sync(_next_chunk, chunks, asked)) is not None:
+                    yield piece(*chunk)
+                    if asked.left_s <= 0 and not chunk[0].is_last:
+                        yield self._problem(number, "the time is over; ask for fewer rows, or give a longer `timeout`")
+                        return
+            finally:
+                self.iterators -= 1
         except SrfixError as error:
             yield self._problem(number, error.message.rstrip("."))
 
-    async def _chunks(
-        self, store: Served, part: ServedPartition, asked: Asked
-    ) -> AsyncIterator[tuple[int, list[msgspec.Raw]]]:
-        chunks = store.chunks(part, asked.question)
 
-        def next_chunk() -> tuple[int, list[msgspec.Raw]] | None:
-            chunk = next(chunks, None)
-            if chunk is None:
-                return None
-            return chunk.offset, _texts(asked, chunk)
-
-        try:
-            while (texts := await self._threaded(next_chunk)) is not None:
-                yield texts
-                if asked.left_s <= 0:
-                    raise UsageError("the time is over; ask for fewer rows, or give a longer `timeout`")
-        finally:
-            await self._threaded(lambda: _close(chunks))
-
-    async def _threaded(self, work: Callable[[], _T]) -> _T:
-        import anyio.to_thread
-
-        return await anyio.to_thread.run_sync(work)
+def _next_chunk(chunks: Iterator[ReadRows], asked: Asked) -> tuple[ReadRows, list[msgspec.Raw]] | None:
+    chunk = next(chunks, None)
+    return None if chunk is None else (chunk, _texts(asked, chunk))
 
 
 def _texts(asked: Asked, read: ReadRows) -> list[msgspec.Raw]:
     return [msgspec.Raw(asked.store.document(row, is_raw=asked.is_raw).encode()) for row in read.rows]
-
-
-def _close(chunks: Iterator[object]) -> None:
-    close = getattr(chunks, "close", None)
-    if close is not None:
-        close()
 
 
 def token_of(topic: str, offsets: Mapping[int, int]) -> str:
@@ -303,7 +336,9 @@ def offsets_of(token: str, topic: str) -> dict[int, int]:
         of_topic, _, pairs = text.rpartition("/")
         offsets = {int(number): int(offset) for number, _, offset in (pair.partition(":") for pair in pairs.split(","))}
     except ValueError:
-        raise UsageError("min_position is not the `position` of an earlier answer.") from None
+        offsets = {-1: -1}
+    if not all(0 <= number < _MOST_NUMBER and 0 <= offset < _MOST_OFFSET for number, offset in offsets.items()):
+        raise UsageError("min_position is not the `position` of an earlier answer.")
     if of_topic != topic:
         raise UsageError(f"min_position is of the topic {of_topic!r}, and the store is made of {topic!r}.")
     return offsets

@@ -1,4 +1,4 @@
-"""Who may ask, and how much: authentication, sizes, and connections that say nothing."""
+"""Who may ask, and how much: authentication, sizes, and clients that are slow on purpose."""
 
 from __future__ import annotations
 
@@ -6,19 +6,25 @@ import asyncio
 import base64
 import binascii
 import hmac
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.exceptions import HTTPException
+from starlette.responses import StreamingResponse
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_BODY: Final = 64 << 10
+_MOST_BETWEEN_MEMBERS: Final = 4 << 20
+"""A report has an entry for each partition, and a forwarded question may have many keys."""
+_MOST_HEAD: Final = 64 << 10
 _OPEN: Final = frozenset({"/healthz", "/readyz"})
 """Probes ask without credentials; the answers hold nothing."""
-_FIRST_REQUEST_S: Final = 10.0
+_HEAD_S: Final = 10.0
+_BODY_S: Final = 10.0
+_GRACE_S: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,12 +61,23 @@ class Credentials:
 
 
 class Guard:
-    """ASGI middleware: answers 401 itself, and reads no more of a request than it may have."""
+    """ASGI middleware: answers 401 itself, and reads no more of a request, and no longer, than it may take.
 
-    def __init__(self, app: ASGIApp, credentials: Credentials, refuse: Callable[[int, str], ASGIApp]) -> None:
+    :param members_paths: the paths on which only other members ask.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        credentials: Credentials,
+        refuse: Callable[[int, str], ASGIApp],
+        *,
+        members_paths: frozenset[str] = frozenset(),
+    ) -> None:
         self._app = app
         self._credentials = credentials
         self._refuse = refuse
+        self._members_paths = members_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -70,29 +87,76 @@ class Guard:
         if scope["path"] not in _OPEN and not self._credentials.accepts(headers.get(b"authorization", "")):
             await self._refuse(401, "This server asks for credentials (Authorization).")(scope, receive, send)
             return
-        taken = 0
+        most = _MOST_BETWEEN_MEMBERS if scope["path"] in self._members_paths else MOST_BODY
+        taken, is_over, until_s = 0, False, asyncio.get_running_loop().time() + _BODY_S
 
         async def bounded() -> Message:
-            nonlocal taken
-            message = await receive()
+            nonlocal taken, is_over
+            if is_over:  # what comes now is that the client goes away
+                return await receive()
+            try:
+                async with asyncio.timeout_at(until_s):
+                    message = await receive()
+            except TimeoutError:
+                raise HTTPException(408, f"A request must be complete within {_BODY_S:.0f} seconds.") from None
             taken += len(message.get("body", b""))
-            if taken > MOST_BODY:
-                raise HTTPException(413, f"A request has at most {MOST_BODY:,} bytes.")
+            is_over = not message.get("more_body", False)
+            if taken > most:
+                raise HTTPException(413, f"A request has at most {most:,} bytes.")
             return message
 
         await self._app(scope, bounded, send)
 
 
+class Streamed(StreamingResponse):
+    """An answer that ends, and what it is made from, when the client goes away, or takes longer than it may."""
+
+    def __init__(self, body: AsyncGenerator[bytes], *, media_type: str, most_s: float) -> None:
+        super().__init__(body, media_type=media_type)
+        self._body = body
+        self._most_s = most_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            async with asyncio.timeout(self._most_s + _GRACE_S):
+                await super().__call__(scope, receive, send)
+        except TimeoutError:
+            pass  # the server closes the connection of an answer that is not complete
+        finally:
+            await self._body.aclose()
+
+
 def impatient(protocol: type[Any]) -> type[Any]:
-    """uvicorn's protocol, which waits for ever for the first request of a connection, with a limit."""
+    """uvicorn's protocol, which takes any amount of headers for any time, with limits."""
 
     class Impatient(protocol):  # type: ignore[misc]
         def connection_made(self, transport: asyncio.Transport) -> None:
             super().connection_made(transport)
-            self._first = asyncio.get_running_loop().call_later(_FIRST_REQUEST_S, self._give_up)
+            self._await_head()
 
-        def _give_up(self) -> None:
-            if self.cycle is None:
-                self.transport.close()
+        def _await_head(self) -> None:
+            self._head_bytes: int | None = 0
+            self._giving_up = asyncio.get_running_loop().call_later(_HEAD_S, self.transport.close)
+
+        def on_message_begin(self) -> None:
+            if self._head_bytes is None:
+                self._await_head()
+            super().on_message_begin()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self._head_bytes is not None:  # all of it belonged to headers that have not ended
+                self._head_bytes += len(data)
+                if self._head_bytes > _MOST_HEAD:
+                    self.transport.close()
+
+        def on_headers_complete(self) -> None:
+            self._head_bytes = None
+            self._giving_up.cancel()
+            super().on_headers_complete()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._giving_up.cancel()
+            super().connection_lost(exc)
 
     return Impatient

@@ -6,20 +6,22 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
 import msgspec
+from anyio.to_thread import run_sync
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Route
 
-from srfix.recovery.serving.api import Api
+from srfix.recovery.serving.api import Api, written_keys
 from srfix.recovery.serving.documents import MOST_ROWS, Fresh
-from srfix.recovery.serving.gathering import Gathered
+from srfix.recovery.serving.gathering import Asked, Gathered, Piece
+from srfix.recovery.serving.guarding import Streamed
 from srfix.recovery.serving.node import ACTIVE, Freshness, NotChosen
 from srfix.recovery.serving.pull_queries import WINDOW_END, WINDOW_START, PullQuery, parse_pull_query
 from srfix.recovery.serving.questions import Question, Served
@@ -32,6 +34,8 @@ _V1: Final = "application/vnd.ksql.v1+json"
 _DELIMITED: Final = "application/vnd.ksqlapi.delimited.v1"
 _MAX_LAG: Final = "ksql.query.pull.max.allowed.offset.lag"
 _STANDBY: Final = "ksql.query.pull.enable.standby.reads"
+_LONG_SQL: Final = 500
+_MANY_ROWS: Final = 20
 _TYPES: Final = ((WINDOW_START, "BIGINT"), (WINDOW_END, "BIGINT"))
 
 
@@ -47,12 +51,12 @@ class _Answer:
     columns: Sequence[tuple[str, str, str]]
     """Name, name in the answer, type."""
     keys: frozenset[str]
-    rows: AsyncIterator[list[Any]]
+    rows: AsyncGenerator[list[Any]]
     query_id: str
 
 
-class _NoHost(SrfixError):
-    """No member can answer for a partition."""
+class _UnansweredError(SrfixError):
+    """Rows of the answer cannot be given."""
 
 
 def ksql_routes(api: Api, version: str) -> Sequence[Route]:
@@ -76,11 +80,11 @@ class Ksql:
         body: _Body | None = None
         try:
             body = _body(await request.body())
-            answer = await self._answer(request, body.ksql or body.sql or "", body.streams_properties)
+            answer = await self._answer(body.ksql or body.sql or "", body.streams_properties)
         except SrfixError as error:
             return _error(error, (body.ksql if body is not None else None) or "")
 
-        async def parts() -> AsyncIterator[bytes]:
+        async def parts() -> AsyncGenerator[bytes]:
             schema = ", ".join(
                 f"`{shown}` {kind}{' KEY' if name in answer.keys else ''}" for name, shown, kind in answer.columns
             )
@@ -92,19 +96,19 @@ class Ksql:
                 yield b",\n" + _json({"errorMessage": _message(error)})
             yield b"]\n"
 
-        return StreamingResponse(parts(), media_type=_V1)
+        return Streamed(parts(), media_type=_V1, most_s=Fresh().timeout)
 
     async def query_stream(self, request: Request) -> Response:
         """The metadata, then a row on each line; an array of all of it for `application/json`."""
         body: _Body | None = None
         try:
             body = _body(await request.body())
-            answer = await self._answer(request, body.sql or body.ksql or "", body.properties)
+            answer = await self._answer(body.sql or body.ksql or "", body.properties)
         except SrfixError as error:
             return _error(error, (body.sql if body is not None else None) or "")
         as_array = "application/json" in request.headers.get("accept", "")
 
-        async def parts() -> AsyncIterator[bytes]:
+        async def parts() -> AsyncGenerator[bytes]:
             head = {
                 "queryId": answer.query_id,
                 "columnNames": [shown for _name, shown, _kind in answer.columns],
@@ -119,40 +123,48 @@ class Ksql:
             if as_array:
                 yield b"]\n"
 
-        return StreamingResponse(parts(), media_type="application/json" if as_array else _DELIMITED)
+        return Streamed(parts(), media_type="application/json" if as_array else _DELIMITED, most_s=Fresh().timeout)
 
-    async def _answer(self, request: Request, sql: str, properties: Mapping[str, Any]) -> _Answer:
-        pull = parse_pull_query(sql)
+    async def _answer(self, sql: str, properties: Mapping[str, Any]) -> _Answer:
+        pull = await run_sync(parse_pull_query, sql) if len(sql) > _LONG_SQL else parse_pull_query(sql)
         store = self._table(pull.table)
         columns = _columns_of(store)
         chosen = [(name, name) for name, _kind in columns] if pull.columns is None else pull.columns
         kinds = dict((*columns, *_TYPES))
-        for name, _shown in chosen:
+        for name in (*(name for name, _shown in chosen), *pull.names):
             if name not in kinds:
                 raise UsageError(f"Column {name} cannot be resolved. The table has: {', '.join(kinds)}.")
-        question = _question(store, pull)
-        asked = self._api.asked(request, store, question, Fresh(), freshness=_freshness(properties))
+        is_sized = store.window_size_ms is not None or not store.spec.store.kind.format.is_windowed
+        if WINDOW_END in pull.names and not is_sized:
+            raise UsageError(f"{WINDOW_END} is not known: no store holds it. Start the server with --window-size-ms.")
+        asked = self._api.asked(store, await _question(store, pull), Fresh(), freshness=_freshness(properties))
         return _Answer(
             columns=[(name, shown, kinds[name]) for name, shown in chosen],
             keys=frozenset(store.key_columns),
-            rows=self._rows(asked, store, pull, [name for name, _shown in chosen]),
+            rows=self._rows(asked, pull, [name for name, _shown in chosen]),
             query_id=f"query_{uuid.uuid4().hex}",
         )
 
-    async def _rows(self, asked: Any, store: Served, pull: PullQuery, names: Sequence[str]) -> AsyncIterator[list[Any]]:
+    async def _rows(self, asked: Asked, pull: PullQuery, names: Sequence[str]) -> AsyncGenerator[list[Any]]:
         gathered, left = Gathered(), MOST_ROWS if pull.limit is None else pull.limit
+        store = asked.store
+
+        def fitting(piece: Piece) -> list[dict[str, Any]]:
+            rows = (_row(store, msgspec.json.decode(text)) for text in piece.rows)
+            return [row for row in rows if pull.condition is None or pull.condition(row) is True]
+
         async with aclosing(self._api.gathering.pieces(asked, gathered)) as pieces:
             async for piece in pieces:
-                for text in piece.rows:
-                    row = _row(store, msgspec.json.decode(text))
-                    if pull.condition is not None and pull.condition(row) is not True:
-                        continue
-                    if left == 0:
-                        return
-                    left -= 1
+                rows = await run_sync(fitting, piece) if len(piece.rows) > _MANY_ROWS else fitting(piece)
+                for row in rows[:left]:
                     yield [row.get(name) for name in names]
+                left -= len(rows)
+                if left < 0 and pull.limit is None:
+                    raise _UnansweredError(f"The answer has more than {MOST_ROWS:,} rows. Give a LIMIT.")
+                if left < 0:
+                    return
         if gathered.failed:
-            raise _NoHost(_no_host(gathered.failed))
+            raise _UnansweredError(_no_host(gathered.failed))
 
     def _table(self, name: str) -> Served:
         """A table is a store, by its name or by the name of a ksqlDB table that it belongs to."""
@@ -185,7 +197,9 @@ class Ksql:
             queries: dict[str, Any] = {}
             store_lags: dict[str, Any] = {}
             for name, by_partition in lags.items():
-                store = node.stores[name]
+                store = node.stores.get(name)
+                if store is None:  # that member serves more than this one
+                    continue
                 entry: dict[str, list[Any]] = {
                     "activeStores": [],
                     "activePartitions": [],
@@ -236,12 +250,12 @@ def _columns_of(store: Served) -> list[tuple[str, str]]:
     return [*keys, *windows, *values]
 
 
-def _question(store: Served, pull: PullQuery) -> Question:
+async def _question(store: Served, pull: PullQuery) -> Question:
     """By key if all key columns are known, else all rows."""
     values = [pull.keys.get(name) for name in store.key_columns]
     if len(values) != 1 or values[0] is None or store.key_bytes is None:
         return Question()
-    return Question(keys=tuple(dict.fromkeys(key for value in values[0] for key in store.key_bytes(value))))
+    return Question(keys=await written_keys(store, values[0]))
 
 
 def _freshness(properties: Mapping[str, Any]) -> Freshness:
@@ -255,25 +269,29 @@ def _freshness(properties: Mapping[str, Any]) -> Freshness:
 def _row(store: Served, document: Mapping[str, Any]) -> dict[str, Any]:
     """A row by ksqlDB's names of columns."""
     if document["errors"]:
-        raise UsageError(f"A row cannot be decoded: {document['errors'][0]['message']}")
+        raise _UnansweredError(f"A row cannot be decoded: {document['errors'][0]['message']}")
     window, row = document["window"], {}
     if window is not None:
-        row[WINDOW_START] = window["start_ms"]
         size = store.window_size_ms
-        row[WINDOW_END] = (
-            window["end_ms"] if window["end_ms"] is not None else None if size is None else window["start_ms"] + size
-        )
-    columns = store.columns or ()
-    for half, names in (
-        (document["key"], [name for name, _kind in columns if name in store.key_columns]),
-        (document["value"], [name for name, _kind in columns if name not in store.key_columns]),
-    ):
-        if isinstance(half, dict) and "$raw" not in half:
-            fields = {field.upper(): _unmarked(value) for field, value in half.items()}
-            row |= {name: fields.get(name.upper()) for name in names}
-        else:
-            row |= dict.fromkeys(names, _unmarked(half) if len(names) == 1 else None)
-    return row
+        row[WINDOW_START] = window["start_ms"]
+        row[WINDOW_END] = window["start_ms"] + size if window["end_ms"] is None and size else window["end_ms"]
+    names = [name for name, _kind in store.columns or ()]
+    keys = [name for name in names if name in store.key_columns]
+    return row | _half(document["key"], keys) | _half(document["value"], [name for name in names if name not in keys])
+
+
+def _half(half: Any, names: Sequence[str]) -> dict[str, Any]:
+    """The columns of a key or a value; one that was not decoded is a text, if there is one column, and never null."""
+    if isinstance(half, dict) and "$raw" not in half:
+        fields = {field.upper(): _unmarked(value) for field, value in half.items()}
+        return {name: fields.get(name.upper()) for name in names}
+    if isinstance(half, dict):
+        half = half["text"]
+        if half is None:
+            raise _UnansweredError(f"{', '.join(names)} is not text. Start the server with a format to decode it.")
+    if half is not None and len(names) != 1:
+        raise _UnansweredError(f"{', '.join(names)} cannot be made of {_json(half).decode()[:80]}.")
+    return dict.fromkeys(names, _unmarked(half))
 
 
 def _unmarked(value: Any) -> Any:

@@ -18,6 +18,7 @@ WINDOW_MS: Final = 2_000
 MISSED: Final = 3
 """How many heartbeats in a row a member may miss (`ksql.heartbeat.missed.threshold.ms`, which is a count)."""
 LAG_EVERY_MS: Final = 500
+_LAGS_COUNT_MS: Final = 5_000
 
 
 class PartitionLag(Part, kw_only=True):
@@ -54,7 +55,7 @@ class _Host:
     since_ms: int
     beats_ms: deque[int] = field(default_factory=lambda: deque(maxlen=4 * WINDOW_MS // SEND_MS))
     lags: Lags = field(default_factory=dict)
-    lags_ms: int = 0
+    lags_ms: int = -_LAGS_COUNT_MS
 
 
 class Liveness:
@@ -93,19 +94,26 @@ class Liveness:
         return bool(beats) and missed_beats(beats, start_ms=start_ms, end_ms=end_ms) < MISSED
 
     def last_heard_ms(self, address: str) -> int:
-        """When the last heartbeat came, by this member's clock; when it was first expected, if none came."""
+        """When the last heartbeat came, since the epoch; when it was first expected, if none came."""
         host = self._hosts.get(address)
-        return 0 if host is None else host.beats_ms[-1] if host.beats_ms else host.since_ms
+        return 0 if host is None else since_epoch_ms(host.beats_ms[-1] if host.beats_ms else host.since_ms)
 
     def lag(self, address: str, place: tuple[str, int]) -> PartitionLag | None:
-        """How far a member is in a partition of a store; None if it has not said so."""
-        host = self._hosts.get(address)
-        return None if host is None else host.lags.get(place[0], {}).get(place[1])
+        """How far a member is in a partition of a store; None if it has not said so of late."""
+        return self.lags(address)[0].get(place[0], {}).get(place[1])
 
     def lags(self, address: str) -> tuple[Lags, int]:
+        """How far a member is, and when it said so."""
         host = self._hosts.get(address)
-        return ({}, 0) if host is None else (host.lags, host.lags_ms)
+        is_known = host is not None and now_ms() - host.lags_ms < _LAGS_COUNT_MS
+        return (host.lags, since_epoch_ms(host.lags_ms)) if host is not None and is_known else ({}, 0)
 
 
 def now_ms() -> int:
-    return time.time_ns() // 1_000_000
+    """Milliseconds of a clock that nobody sets."""
+    return time.monotonic_ns() // 1_000_000
+
+
+def since_epoch_ms(moment_ms: int) -> int:
+    """A time of `now_ms` by the wall clock."""
+    return time.time_ns() // 1_000_000 - (now_ms() - moment_ms)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from srfix.recovery.documents import Part
@@ -19,6 +19,7 @@ from srfix.serde.errors import SrfixError
 
 ACTIVE: Final = "active"
 STANDBY: Final = "standby"
+_NOT_KNOWN: Final = "its lag is not known"
 _NEAR: Final = 1_000
 """An active member is asked first if it is no more than this number of records behind the one with the least lag."""
 
@@ -31,22 +32,20 @@ class Freshness:
     """How many records may be missing."""
     max_lag_ms: int | None = None
     """How old, in milliseconds, the last record may be while there are later ones."""
-    min_offsets: Mapping[int, int] = None  # type: ignore[assignment]
+    min_offsets: Mapping[int, int] = field(default_factory=dict)
     """For partitions: the offset up to which the rows must be."""
     reads_standbys: bool = True
 
     def problem(self, number: int, lag: PartitionLag | None, *, counts_position: bool = True) -> str | None:
         """Why a member is too far behind for a partition, as a clause; None if it is not."""
         if lag is None:
-            return None if self.max_lag is None and self.max_lag_ms is None else "its lag is not known"
+            return None if self.max_lag is None and self.max_lag_ms is None else _NOT_KNOWN
         behind = None if lag.end is None else max(lag.end - lag.current, 0)
         if self.max_lag is not None and (behind is None or behind > self.max_lag):
-            return f"its lag of {'an unknown number of' if behind is None else f'{behind:,}'} records exceeds {self.max_lag:,}"
+            return _NOT_KNOWN if behind is None else f"its lag of {behind:,} records exceeds {self.max_lag:,}"
         if self.max_lag_ms is not None and (lag.lag_ms is None or lag.lag_ms > self.max_lag_ms):
-            return (
-                f"its lag of {'unknown' if lag.lag_ms is None else f'{lag.lag_ms:,}'} ms exceeds {self.max_lag_ms:,} ms"
-            )
-        wanted = (self.min_offsets or {}).get(number)
+            return _NOT_KNOWN if lag.lag_ms is None else f"its lag of {lag.lag_ms:,} ms exceeds {self.max_lag_ms:,} ms"
+        wanted = self.min_offsets.get(number)
         if counts_position and wanted is not None and lag.current < wanted:
             return f"it has read up to offset {lag.current:,}, and {wanted:,} is wanted"
         return None
@@ -96,34 +95,48 @@ class Node:
         self._is_global = is_global
         self._head_start = head_start
         self._held: dict[tuple[str, int], ServedPartition] = {}
+        self._unopened: list[str] = []
 
     def settle(self) -> None:
         """Opens the partitions that this member is to hold, and closes those that it no longer needs: one that has gone
-        to others stays until they have caught up.
-
-        :raises StateDirectoryError: if a database cannot be opened.
-        """
+        to others stays until they have caught up. What cannot be opened is a problem, and is tried again the next time."""
         members = self.membership.members()
         self.liveness.expect(members.addresses - {self.address})
-        held: dict[tuple[str, int], ServedPartition] = {}
+        self._unopened = []
+        held = dict(self._held)
         for store in self.stores.values():
             for number in range(store.spec.partitions):
                 place = (store.name, number)
                 holders = self._holders(store, number)
-                if self.address in holders or (place in self._held and not self._have_it(place, holders)):
-                    held[place] = self._held.get(place) or self._open(store, number)
-        if held.keys() != self._held.keys():
-            self.follower.follow(held.values())
-            leaving = [part for place, part in self._held.items() if place not in held]
-            self._held = held
-            for part in leaving:
-                part.close()
+                if self.address not in holders and place in held and self._have_it(place, holders):
+                    del held[place]
+                elif self.address in holders and place not in held:
+                    try:
+                        held[place] = self._open(store, number, held)
+                    except SrfixError as error:
+                        self._unopened.append(f"Partition {number} of {store.name} cannot be opened: {error.message}")
+        self._hold(held)
 
-    def _open(self, store: Served, number: int) -> ServedPartition:
-        part = ServedPartition(store.spec, number, self._make_database(store.name, number))
-        if part.offset == 0 and self._head_start is not None:
-            self._head_start(part)
+    def _open(self, store: Served, number: int, held: dict[tuple[str, int], ServedPartition]) -> ServedPartition:
+        database = self._make_database(store.name, number)
+        try:
+            part = ServedPartition(store.spec, number, database)
+            if part.offset == 0 and self._head_start is not None:
+                self._hold(held)  # a head start takes its time; the partitions that are open need not wait
+                self._head_start(part)
+        except BaseException:
+            database.close()
+            raise
         return part
+
+    def _hold(self, held: dict[tuple[str, int], ServedPartition]) -> None:
+        if held.keys() == self._held.keys():
+            return
+        self.follower.follow(held.values())
+        leaving = [part for place, part in self._held.items() if place not in held]
+        self._held = dict(held)
+        for part in leaving:
+            part.close()
 
     def _holders(self, store: Served, number: int) -> tuple[str, ...]:
         members = self.membership.members()
@@ -158,14 +171,11 @@ class Node:
         part = self.part(store.name, number)
         return None if part is None else lag_of(part)
 
-    @property
-    def is_caught_up(self) -> bool:
-        return bool(self._held) and all(part.is_caught_up for part in self.parts())
-
     def problems(self) -> Iterator[str]:
         """What keeps it from going on, in sentences."""
         errors: tuple[SrfixError | None, ...] = (self.membership.problem, self.follower.problem)
         yield from (error.message for error in errors if error is not None)
+        yield from self._unopened
         for part in self.parts():
             if part.problem is not None:
                 yield f"Partition {part.number} of {part.served.name}: {part.problem}"
@@ -174,21 +184,16 @@ class Node:
         """The members to ask for a partition, the best first, and why the others are not asked."""
         chosen: list[Candidate] = []
         refused: list[NotChosen] = []
-        members = self.membership.members()
-        holders = dict.fromkeys((*self._holders(store, number), *sorted(members.addresses)))
-        planned = set(self._holders(store, number))
-        for address in holders:
+        holders = self._holders(store, number)
+        for address in dict.fromkeys((*holders, *sorted(self.membership.members().addresses))):
             lag = self.lag(address, store, number)
-            role = self.role(store, number, address)
-            if lag is None and (address not in planned or address == self.address):
-                if address in planned:
-                    refused.append(
-                        NotChosen(partition=number, member=address, reason="it has not opened the partition yet")
-                    )
+            if lag is None and address not in holders:
                 continue
-            reason = None
+            role = self.role(store, number, address)
             if address != self.address and not self.liveness.is_alive(address):
                 reason = f"it is not alive as of time {self.liveness.last_heard_ms(address)}"
+            elif lag is None and address == self.address:
+                reason = "it has not opened the partition yet"
             elif role != ACTIVE and not freshness.reads_standbys:
                 reason = "it is not the active member for this partition"
             else:
@@ -199,7 +204,7 @@ class Node:
             else:
                 refused.append(NotChosen(partition=number, member=address, reason=reason))
         least = min((_behind(candidate) for candidate in chosen), default=0)
-        wanted = (freshness.min_offsets or {}).get(number, 0)
+        wanted = freshness.min_offsets.get(number, 0)
         chosen.sort(
             key=lambda candidate: (
                 candidate.lag is None or candidate.lag.current < wanted,
@@ -226,7 +231,10 @@ def _behind(candidate: Candidate) -> float:
 
 def lag_of(part: ServedPartition) -> PartitionLag:
     return PartitionLag(
-        current=part.offset, end=part.end, lag_ms=part.lag_ms, is_caught_up=part.is_caught_up and part.problem is None
+        current=part.offset,
+        end=None if part.lag is None else part.end,
+        lag_ms=part.lag_ms,
+        is_caught_up=part.is_caught_up and part.problem is None,
     )
 
 

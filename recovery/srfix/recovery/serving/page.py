@@ -48,18 +48,19 @@ pre { background: #f4f4f4; overflow: auto; padding: .6rem }
 """
 
 
-def page_routes(api: Api, description: dict[str, Any], version: str) -> Sequence[Route]:
+def page_routes(api: Api, description: dict[str, Any]) -> Sequence[Route]:
     import jinja2
 
     template = jinja2.Environment(autoescape=True).from_string(_PAGE)
     description_text = msgspec.json.encode(description)
     registry = CollectorRegistry()
-    registry.register(_Families(api, version))
+    for collector in (_Families(api), api.requests, api.gathering.seconds):
+        registry.register(collector)
 
     async def page(request: Request) -> Response:
         answer, looked, key = "", request.query_params.get("store"), request.query_params.get("key", "")
         if looked is not None:
-            response = await api.key(_of_key(request, looked, key), AtTime())
+            response = await api.key_of(api.store(looked), key, AtTime())
             answer = msgspec.json.format(bytes(response.body)).decode()
         document = api.stores_document()
         text = template.render(document=document, looked=looked, key=key, answer=answer)
@@ -80,16 +81,11 @@ def page_routes(api: Api, description: dict[str, Any], version: str) -> Sequence
     ]
 
 
-def _of_key(request: Request, store: str, key: str) -> Request:
-    return Request({**request.scope, "path_params": {"store": store, "key": key}}, request.receive)
-
-
 class _Families:
     """What Prometheus gets."""
 
-    def __init__(self, api: Api, version: str) -> None:
+    def __init__(self, api: Api) -> None:
         self._api = api
-        self._version = version
 
     def describe(self) -> Iterator[Metric]:
         return iter(())
@@ -118,14 +114,6 @@ class _Families:
             for part in parts:
                 counter.add_metric((part.served.name, str(part.number)), getattr(part, attribute))
             yield counter
-        requests = CounterMetricFamily("srfix_serve_requests", "Answered requests.", labels=("route", "code"))
-        for (route, code), count in [*self._api.requests.items()]:
-            requests.add_metric((route, str(code)), count)
-        yield requests
-        yield CounterMetricFamily(
-            "srfix_serve_forwarded", "Requests to other members.", value=self._api.gathering.forwarded
-        )
-        yield GaugeMetricFamily("srfix_serve_iterators", "Long answers that are open.", value=self._api.iterators)
-        yield GaugeMetricFamily(
-            "srfix_serve_members", "The members of the group.", value=len(self._api.node.membership.members().addresses)
-        )
+        yield GaugeMetricFamily("srfix_serve_iterators", "Long answers that are open.", self._api.gathering.iterators)
+        members = self._api.node.membership.members().addresses
+        yield GaugeMetricFamily("srfix_serve_members", "The members of the group.", len(members))

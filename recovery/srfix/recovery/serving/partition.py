@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -30,7 +30,6 @@ from srfix.recovery.state.formats.values import Headers
 from srfix.recovery.state.reading.detection import Detected
 from srfix.recovery.state.reading.seeking import version_segments
 from srfix.recovery.state.reading.store import StateStore
-from srfix.recovery.state.rocksdb import OpenedDatabase
 from srfix.recovery.state.writing.stores import RestoredRows, StoreToWrite
 from srfix.recovery.stores.choices import Until
 from srfix.serde.properties.kafka_client import Isolation
@@ -42,6 +41,8 @@ if TYPE_CHECKING:
 RestoredRow: TypeAlias = tuple[bytes, bytes | None, int | None, Headers]
 """A record of a log: key, value, timestamp, headers."""
 _TOGETHER: Final = 5_000
+_CONFIRMED_S: Final = 3.0
+"""How long it counts what was seen of the end of a log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,16 +87,16 @@ class Progress(msgspec.Struct, kw_only=True):
     """The newest time of its windows, sessions or versions."""
     record_ms: int | None = None
     """The timestamp of the last record."""
+    is_mixed: bool = False
+    """True if rows of a head start may be newer than the offset: they are not shown before the log was read to its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Directory(StoreDirectory):
-    starts: tuple[int, ...] = ()
+    parts: tuple[Path, ...]
 
     def databases(self) -> tuple[Path, ...]:
-        if self.kind is StoreKind.KEY_VALUE:
-            return (Path(self.path),)
-        return tuple(Path(self.path) / f"{self.name}.{start}" for start in self.starts)
+        return self.parts
 
 
 @dataclass(slots=True)
@@ -123,7 +124,8 @@ class _PartWriter:
     def get(self, family: str, key: bytes) -> bytes | None:
         if key in self.changed:
             return self.changed[key]
-        return self.partition.database.rows(self.part, family).get(family, key)
+        database = self.partition.database
+        return database.rows(self.part, family).get(family, key) if self.part in database.parts() else None
 
 
 class ServedPartition:
@@ -139,6 +141,10 @@ class ServedPartition:
         self.notes: list[str] = []
         self.end: int | None = None
         """The end of its log when it was last seen, or the offset up to which it is to be read; None if not yet seen."""
+        self._seen_s = float("-inf")
+        self._is_closed = False
+        self.generation = 0
+        """How often its rows were removed, to be filled anew."""
         self.problem: str | None = None
         """Why it cannot go on, in words."""
         self.applied = self.applied_bytes = 0
@@ -152,12 +158,13 @@ class ServedPartition:
     def _begin(self) -> None:
         self._writers.clear()
         self.batch = self.database.batch()
-        kind = self.served.store.kind
+        family = self.served.store.kind.family
+        has_versions = self.reads_back and self.database.parts()
         self._rows = RestoredRows(
             self.served.store,
             self._writer,
             newest_ms=self.progress.newest_ms,
-            segments=version_segments(self.database.rows(0, kind.family), kind.family) if self.reads_back else (),
+            segments=version_segments(self.database.rows(0, family), family) if has_versions else (),
         )
 
     def _last_progress(self) -> Progress:
@@ -186,8 +193,19 @@ class ServedPartition:
     def start_anew(self, why: str) -> None:
         """Removes all rows, so that the log is read again from its start."""
         with self._lock:
+            self.generation += 1
             self.progress = self._anew(Progress(made_of=self.served.made_of, offset=0, time_ms=_now_ms()), why)
             self._begin()
+
+    def see_end(self, end: int, at_s: float | None = None) -> None:
+        """Somebody who knows has said where its log ends.
+
+        :param at_s: by `time.monotonic`, when he was asked; None for now.
+        """
+        self.end = end
+        self._seen_s = time.monotonic() if at_s is None else at_s
+        if self.progress.is_mixed and self.lag == 0:
+            self.progress = msgspec.structs.replace(self.progress, is_mixed=False)
 
     @property
     def offset(self) -> int:
@@ -196,20 +214,24 @@ class ServedPartition:
 
     @property
     def lag(self) -> int | None:
-        """How many offsets the log has beyond what was read; None if its end is not known."""
-        return None if self.end is None else max(self.end - self.progress.offset, 0)
+        """How many offsets the log has beyond what was read; None if its end is not known, or was not seen of late."""
+        is_known = self.end is not None and time.monotonic() - self._seen_s < _CONFIRMED_S
+        return max((self.end or 0) - self.progress.offset, 0) if is_known else None
 
     @property
     def is_caught_up(self) -> bool:
-        return self.lag == 0
+        return self.lag == 0 and not self.progress.is_mixed
 
     @property
     def lag_ms(self) -> int | None:
-        """The age of the last record that was read while there are later ones, 0 if there are none; None if not known."""
+        """0 if there are no later records; else the age of the last record that was read, or, if its end was not seen of
+        late, the time since then. None if nothing is known."""
         if self.lag == 0:
             return 0
         record_ms = self.progress.record_ms
-        return None if self.lag is None or record_ms is None else max(_now_ms() - record_ms, 0)
+        if self.lag is None:
+            return None if self.end is None else int((time.monotonic() - self._seen_s) * 1000)
+        return None if record_ms is None else max(_now_ms() - record_ms, 0)
 
     @property
     def oldest_shown_ms(self) -> int | None:
@@ -236,18 +258,17 @@ class ServedPartition:
                 rows.restore(
                     key, value, timestamp_ms=None if timestamp_ms < 0 else timestamp_ms, headers=headers_of(message)
                 )
-                record_ms = timestamp_ms
+                record_ms = timestamp_ms if timestamp_ms >= 0 else None
             rows.flush()
-        except StateDirectoryError:
-            self._begin()
-            raise
-        after = offset if offset is not None else (messages[-1].offset() or 0) + 1
-        try:
+            after = offset if offset is not None else (messages[-1].offset() or 0) + 1
             self._commit(self._progress_at(after, record_ms))
         except WrittenElsewhereError:
             self.progress = self._last_progress()
             self._begin()
             return
+        except BaseException:
+            self._begin()
+            raise
         self.applied += len(messages)
         self.applied_bytes += size
 
@@ -259,7 +280,7 @@ class ServedPartition:
             for key, value, timestamp_ms, headers in chunk:
                 self._rows.restore(key, value, timestamp_ms=timestamp_ms, headers=headers)
             self._commit(self._progress_at(0))
-        self._commit(self._progress_at(offset))
+        self._commit(msgspec.structs.replace(self._progress_at(offset), is_mixed=True))
 
     def _progress_at(self, offset: int, record_ms: int | None = None) -> Progress:
         return Progress(
@@ -268,6 +289,7 @@ class ServedPartition:
             time_ms=_now_ms(),
             newest_ms=self._rows.newest_ms,
             record_ms=record_ms,
+            is_mixed=self.progress.is_mixed,
         )
 
     def _commit(self, progress: Progress) -> None:
@@ -288,39 +310,54 @@ class ServedPartition:
         return self._writers[part]
 
     @contextmanager
-    def reading(self) -> Iterator[tuple[StateStore, int]]:
-        """The store, and the offset up to which its rows are; no record is applied meanwhile. For short reads."""
-        with self._lock:
-            yield self.store(), self.progress.offset
+    def reading(self) -> Iterator[tuple[StateStore, int] | None]:
+        """For a short look-up: the store, and the offset up to which its rows are; no record is applied meanwhile. None
+        if somebody applies records now, or has closed it."""
+        if not self._lock.acquire(blocking=False):
+            yield None
+            return
+        try:
+            yield None if self._is_closed else (self._store(is_frozen=False), self.progress.offset)
+        finally:
+            self._lock.release()
 
-    def store(self) -> StateStore:
-        """The store; each of its iterations shows the rows of the time at which it begins to read a part."""
-        kind, interval_ms = self.served.store.kind, self.served.store.interval_ms
-        directory = _Directory(
-            name=self.served.name,
-            kind=StoreKind.SEGMENTED if kind.is_segmented else StoreKind.KEY_VALUE,
-            path=f"partition {self.number}",
-            starts=tuple(part * interval_ms for part in self.database.parts()),
-        )
+    def frozen(self) -> tuple[StateStore, int]:
+        """The store with the rows that it has now, and the offset up to which they are.
+
+        :raises StateDirectoryError: if it was closed.
+        """
+        with self._lock:
+            if self._is_closed:
+                raise StateDirectoryError(f"this member has given up partition {self.number}")
+            return self._store(is_frozen=True), self.progress.offset
+
+    def _store(self, *, is_frozen: bool) -> StateStore:
+        kind, interval_ms, name = self.served.store.kind, self.served.store.interval_ms, self.served.name
+        place = Path(f"partition {self.number}")
+        opened = {
+            place / f"{name}.{part * interval_ms}" if kind.is_segmented else place: self.database.rows(
+                part, kind.family, is_frozen=is_frozen
+            )
+            for part in self.database.parts()
+        }
         return StateStore(
-            name=self.served.name,
-            task=Task(name=str(self.number), path=directory.path, subtopology=0, partition=self.number),
-            directory=directory,
+            name=name,
+            task=Task(name=str(self.number), path=str(place), subtopology=0, partition=self.number),
+            directory=_Directory(
+                name=name,
+                kind=StoreKind.SEGMENTED if kind.is_segmented else StoreKind.KEY_VALUE,
+                path=str(place),
+                parts=tuple(opened),
+            ),
             detected=Detected(format=kind.format, why="srfix wrote it", is_certain=True),
             changelog=self.served.topic,
             is_in_use=True,
-            opening=self._opened,
+            opening=lambda path: nullcontext(opened[path]),
         )
-
-    @contextmanager
-    def _opened(self, path: Path) -> Iterator[OpenedDatabase]:
-        part = 0
-        if self.served.store.kind.is_segmented:
-            part = int(path.name.removeprefix(f"{self.served.name}.")) // self.served.store.interval_ms
-        yield self.database.rows(part, self.served.store.kind.family)
 
     def close(self) -> None:
         with self._lock:
+            self._is_closed = True
             self.database.close()
 
 

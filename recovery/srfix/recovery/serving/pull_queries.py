@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 from srfix.serde.errors import UsageError
@@ -37,6 +38,8 @@ class PullQuery:
     """For columns, the only values that a row can have, by conditions that all rows must fulfil."""
     condition: Condition | None
     limit: int | None
+    names: frozenset[str] = frozenset()
+    """The columns that the condition reads."""
 
 
 def parse_pull_query(sql: str) -> PullQuery:
@@ -72,6 +75,7 @@ def parse_pull_query(sql: str) -> PullQuery:
         keys={} if where is None else dict(_only(where.this)),
         condition=None if where is None else _condition(where.this),
         limit=None if limit is None else _count(limit.expression),
+        names=frozenset() if where is None else frozenset(_name(column.this) for column in where.find_all(exp.Column)),
     )
 
 
@@ -135,7 +139,7 @@ def _condition(node: exp.Expr) -> Condition:
             return lambda row: _and(one(row), other(row))
         case exp.Or():
             one, other = _condition(node.left), _condition(node.right)
-            return lambda row: _not(_and(_not(one(row)), _not(other(row))))
+            return lambda row: _or(one(row), other(row))
         case exp.Not():
             inner = _condition(node.this)
             return lambda row: _not(inner(row))
@@ -143,8 +147,7 @@ def _condition(node: exp.Expr) -> Condition:
             value = _value(node.this)
             return lambda row: value(row) is None
         case exp.In() if node.expressions:
-            value, values = _value(node.this), [_value(each) for each in node.expressions]
-            return lambda row: any(_compared(exp.EQ, value(row), other(row)) for other in values)
+            return _is_one_of(_value(node.this), [_literal(each) for each in node.expressions])
         case exp.Between():
             value, low, high = _value(node.this), _value(node.args["low"]), _value(node.args["high"])
             return lambda row: _and(_compared(exp.GTE, value(row), low(row)), _compared(exp.LTE, value(row), high(row)))
@@ -161,6 +164,24 @@ def _and(one: bool | None, other: bool | None) -> bool | None:
     return None if one is None or other is None else True
 
 
+def _or(one: bool | None, other: bool | None) -> bool | None:
+    return _not(_and(_not(one), _not(other)))
+
+
+def _is_one_of(value: Callable[[Row], Any], literals: Sequence[Any]) -> Condition:
+    from sqlglot import exp
+
+    texts = frozenset(literals) if all(isinstance(literal, str) for literal in literals) else None
+
+    def condition(row: Row) -> bool | None:
+        own = value(row)
+        if texts is not None and isinstance(own, str):  # of thousands, at once
+            return own in texts
+        return reduce(_or, (_compared(exp.EQ, own, literal) for literal in literals))
+
+    return condition
+
+
 def _not(value: bool | None) -> bool | None:
     return None if value is None else not value
 
@@ -170,15 +191,7 @@ def _value(node: exp.Expr) -> Callable[[Row], Any]:
 
     if isinstance(node, exp.Column):
         name = _name(node.this)
-        if name in (WINDOW_START, WINDOW_END):
-            return lambda row: row.get(name)
-
-        def read(row: Row) -> Any:
-            if name not in row:
-                raise UsageError(f"The table has no column {name}. It has: {', '.join(row)}.")
-            return row[name]
-
-        return read
+        return lambda row: row.get(name)
     literal = _literal(node)
     return lambda _row: literal
 
@@ -236,6 +249,10 @@ def _alike(left: Any, right: Any) -> tuple[Any, Any]:
             moment = time_ms(other)
             one_ms = int(one.timestamp() * 1000) if isinstance(one, datetime) else one
             return (moment, one_ms) if is_turned else (one_ms, moment)
+    if isinstance(left, float) and isinstance(right, Decimal):
+        return left, float(right)
+    if isinstance(left, Decimal) and isinstance(right, float):
+        return float(left), right
     return left, right
 
 

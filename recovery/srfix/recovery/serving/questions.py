@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
@@ -21,6 +21,8 @@ from srfix.serde.schemas.models import Json
 
 CHUNK: Final = 500
 """How many rows are read and decoded together."""
+_COUNTED: Final = 5_000
+_FEW_KEYS: Final = 4
 KeyBytes = Callable[[Json], Sequence[bytes]]
 """A key as JSON → the bytes under which a serializer may have written it: one for each schema that it may have used."""
 Partitioner = Callable[[bytes, int], int]
@@ -49,11 +51,9 @@ class Question:
             return
         first, last = self.within.window_from_ms, self.within.window_to_ms
         for key in self.keys:
-            if store.format is StoreFormat.VERSIONED:
-                row = store.version_at(key, as_of_ms=self.at_ms)
-                yield from () if row is None else (row,)
-            elif store.format.is_key_value:
-                row = store.get(key)
+            if store.format is StoreFormat.VERSIONED or store.format.is_key_value:
+                is_versioned = store.format is StoreFormat.VERSIONED
+                row = store.version_at(key, as_of_ms=self.at_ms) if is_versioned else store.get(key)
                 yield from () if row is None else (row,)
             elif store.format.is_windowed:
                 yield from store.fetch(key, from_ms=first, to_ms=last)
@@ -68,8 +68,11 @@ class ReadRows:
     """Some rows of a partition, in the order of its stored keys."""
 
     rows: Sequence[DecodedRow]
+    """None of a question that only counts."""
+    count: int
     offset: int
-    """Every record of the log before this offset is in these rows; a later one may be."""
+    """Every record of the log before this offset is in these rows, and, from a RocksDB, no later one."""
+    is_last: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +83,8 @@ class Served:
     decoder: RecordDecoder
     key_bytes: KeyBytes | None = None
     """None if keys are only bytes."""
-    hides_expired: bool = True
-    """Whether rows beyond the retention are left out, as Kafka Streams 3.5 and later does."""
+    has_framed_keys: bool = False
+    """True if `key_bytes` may ask a registry."""
     partitioner: Partitioner = partition_of
     table: str | None = None
     """Its name for a SQL client; None for the store's."""
@@ -95,40 +98,55 @@ class Served:
     def name(self) -> str:
         return self.spec.name
 
-    def read(self, part: ServedPartition, question: Question) -> ReadRows:
-        """All rows of a short question, as they are at one offset.
+    def read_now(self, part: ServedPartition, question: Question) -> ReadRows | None:
+        """The rows of a few keys, if that waits for nothing: no batch that is written, no other machine, no schema. None
+        if it would.
 
         :raises StateDirectoryError: if rows cannot be read.
         """
-        with part.reading() as (store, offset):
+        keys = question.keys
+        is_short = keys is not None and len(keys) <= _FEW_KEYS and self.spec.store.kind.format.is_key_value
+        if not is_short or not part.database.is_near:
+            return None
+        with part.reading() as opened:
+            if opened is None:
+                return None
+            store, offset = opened
             rows = list(self._rows(part, store, question))
-        return ReadRows(rows=self.decoded(store, rows), offset=offset)
+        if any(self.decoder.asks_anew(row.key, row.value, row.headers) for row in rows):
+            return None
+        return ReadRows(rows=self._decoded(store, rows), count=len(rows), offset=offset)
 
-    def chunks(self, part: ServedPartition, question: Question) -> Iterator[ReadRows]:
-        """The rows of a long question, some at a time, while records are applied.
+    def chunks(self, part: ServedPartition, question: Question, *, counts: bool = False) -> Generator[ReadRows]:
+        """The rows of any question as they are now, some at a time; at least one chunk, and the last one `is_last`.
 
         :raises StateDirectoryError: if rows cannot be read.
         """
-        store = part.store()
-        rows = self._rows(part, store, question)
-        while True:
-            offset = part.offset
-            chunk = list(islice(rows, CHUNK))
-            if not chunk:
-                return
-            yield ReadRows(rows=self.decoded(store, chunk), offset=offset)
+        store, offset = part.frozen()
+        generation, rows, size = part.generation, self._rows(part, store, question), _COUNTED if counts else CHUNK
+        is_last = False
+        while not is_last:
+            chunk = list(islice(rows, size))
+            is_last = len(chunk) < size
+            if part.generation != generation and not part.database.is_near:
+                raise StateDirectoryError(f"partition {part.number} of {self.name} is being filled anew.")
+            decoded = () if counts else self._decoded(store, chunk)
+            yield ReadRows(rows=decoded, count=len(chunk), offset=offset, is_last=is_last)
 
-    def count(self, part: ServedPartition, question: Question) -> int:
-        return sum(1 for _row in self._rows(part, part.store(), question))
-
-    def decoded(self, store: StateStore, rows: Sequence[StateRow]) -> Sequence[DecodedRow]:
+    def _decoded(self, store: StateStore, rows: Sequence[StateRow]) -> Sequence[DecodedRow]:
         return list(decoded_rows(store, rows, self.decoder, topic=self.spec.topic))
 
     def _rows(self, part: ServedPartition, store: StateStore, question: Question) -> Iterator[StateRow]:
-        oldest_ms = part.oldest_shown_ms if self.hides_expired else None
-        for row in question.rows(store):
-            if oldest_ms is None or row.window is None or row.window.last_ms > oldest_ms:
-                yield row
+        """Without those beyond the retention, as in Kafka Streams from 3.5 on."""
+        oldest_ms = part.oldest_shown_ms
+        try:
+            for row in question.rows(store):
+                if oldest_ms is None or row.window is None or row.window.last_ms > oldest_ms:
+                    yield row
+        except Exception as error:  # rocksdict raises a bare Exception for every error of RocksDB
+            if type(error) is not Exception:
+                raise
+            raise StateDirectoryError(f"partition {part.number} of {self.name}: RocksDB says {error}.") from error
         if store.damage:
             raise StateDirectoryError(f"partition {part.number} of {self.name}: {store.damage[0].problem}.")
 

@@ -43,6 +43,8 @@ def redis_rows(url: str, application: str) -> MakeDatabase:
 
 
 class RedisDatabase:
+    is_near = False
+
     def __init__(self, client: Any, name: str) -> None:
         self.client = client
         self.name = name
@@ -54,7 +56,7 @@ class RedisDatabase:
     def parts(self) -> Sequence[int]:
         return sorted(int(part) for part in self.client.smembers(f"{self.name}:parts"))
 
-    def rows(self, part: int, family: str) -> OpenedDatabase:
+    def rows(self, part: int, family: str, *, is_frozen: bool = False) -> OpenedDatabase:
         return _RedisRows(self.client, f"{self.name}:{part}", family)
 
     def batch(self) -> RedisBatch:

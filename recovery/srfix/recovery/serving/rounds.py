@@ -1,0 +1,116 @@
+"""What a member does again and again: it settles what it holds, and tells the others that it lives and how far it is."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+import anyio.to_thread
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from srfix.recovery.documents import Part
+from srfix.recovery.serving.liveness import LAG_EVERY_MS, SEND_MS, Lags
+from srfix.recovery.serving.node import Node
+
+if TYPE_CHECKING:
+    import httpx
+
+HEARTBEAT_PATH: Final = "/heartbeat"
+LAG_PATH: Final = "/lag"
+_SETTLE_S: Final = 0.25
+_TIMEOUT_S: Final = 0.5
+_DONE: Final = Response(b"{}", media_type="application/json")
+
+
+class _Heartbeat(Part):
+    host: str = msgspec.field(name="hostInfo")
+    timestamp: int
+
+
+class _LagReport(Part):
+    member: str
+    lags: Lags
+
+
+class Rounds:
+    """:param scheme: of the other members: http or https."""
+
+    def __init__(self, node: Node, client: httpx.AsyncClient, *, scheme: str) -> None:
+        self._node = node
+        self._client = client
+        self._scheme = scheme
+        self._sending: dict[str, asyncio.Task[None]] = {}
+        self.problems: dict[str, str] = {}
+        """What kept a round from its work, by the round."""
+
+    @property
+    def routes(self) -> Sequence[Route]:
+        return [
+            Route(HEARTBEAT_PATH, self._heartbeat, methods=["POST"]),
+            Route(LAG_PATH, self._lag, methods=["POST"]),
+        ]
+
+    @asynccontextmanager
+    async def going(self) -> AsyncIterator[None]:
+        loop = asyncio.get_running_loop()
+        tasks = [
+            loop.create_task(self._every(_SETTLE_S, "settling", self._settle)),
+            loop.create_task(self._every(SEND_MS / 1000, "heartbeats", self._send_heartbeats)),
+            loop.create_task(self._every(LAG_EVERY_MS / 1000, "lags", self._send_lags)),
+        ]
+        try:
+            yield
+        finally:
+            tasks += self._sending.values()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _every(self, seconds: float, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            began_s = time.monotonic()
+            try:
+                await work()
+                self.problems.pop(name, None)
+            except Exception as error:  # noqa: BLE001  (of whatever kind: the rounds must go on)
+                self.problems[name] = f"{name}: {type(error).__name__}: {error}"
+            await asyncio.sleep(max(seconds - (time.monotonic() - began_s), 0.01))
+
+    async def _settle(self) -> None:
+        await anyio.to_thread.run_sync(self._node.settle)
+
+    async def _send_heartbeats(self) -> None:
+        self._send(HEARTBEAT_PATH, _Heartbeat(host=self._node.address, timestamp=time.time_ns() // 1_000_000))
+
+    async def _send_lags(self) -> None:
+        self._send(LAG_PATH, _LagReport(member=self._node.address, lags=self._node.own_lags()))
+
+    def _send(self, path: str, document: Part) -> None:
+        """To each other member, without waiting: one that does not answer must not hold up what the others get."""
+        body = msgspec.json.encode(document)
+        for address in self._node.membership.members().addresses - {self._node.address}:
+            url = f"{self._scheme}://{address}{path}"
+            if url not in self._sending:
+                task = self._sending[url] = asyncio.ensure_future(self._post(url, body))
+                task.add_done_callback(lambda _task, url=url: self._sending.pop(url))  # type: ignore[misc]
+
+    async def _post(self, url: str, body: bytes) -> None:
+        import httpx
+
+        with suppress(httpx.HTTPError, httpx.InvalidURL):  # that member will be found dead
+            await self._client.post(url, content=body, timeout=_TIMEOUT_S)
+
+    async def _heartbeat(self, request: Request) -> Response:
+        self._node.liveness.beat(msgspec.json.decode(await request.body(), type=_Heartbeat).host)
+        return _DONE
+
+    async def _lag(self, request: Request) -> Response:
+        report = msgspec.json.decode(await request.body(), type=_LagReport)
+        self._node.liveness.report(report.member, report.lags)
+        return _DONE
