@@ -1,4 +1,4 @@
-"""`srfix query`: the rows of a key, from `srfix serve`."""
+"""`srfix query`: the rows of a key, from `srfix serve`, or from a state directory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from urllib.parse import quote
 import click
 
 from srfix.cli.command_classes import command
+from srfix.cli.commands.state.choosing import StoreChoice
+from srfix.cli.commands.state.reading import RowReading, reading_options
+from srfix.cli.commands.state.rows import print_rows_of_key
 from srfix.cli.exit_codes import ExitCode
+from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.options import output_option
 from srfix.cli.options.values import option
 from srfix.cli.output.interface import OutputFormat, Paragraph, Report, Table
@@ -26,29 +30,46 @@ class QueryError(SrfixError):
 @command()
 @click.argument("store")
 @click.argument("key")
-@option("--url", metavar="URL", required=True, help="The address of `srfix serve`, such as http://127.0.0.1:8088.")
+@option("--url", metavar="URL", help="The address of `srfix serve`, such as http://127.0.0.1:8088.")
+@option("--state-dir", metavar="DIR", help="Without a server: a state directory of the application.")
+@option("--application", metavar="ID", help="With --state-dir: the application, if it has several.")
 @click.option("--at", type=click.IntRange(min=0), metavar="MS", help="For a versioned store: the version at this time.")
 @click.option("--max-lag", metavar="LAG", help="The greatest lag: a number of records, or a time such as 5s.")
 @click.option("--min-position", metavar="POSITION", help="The position of an earlier answer: read nothing older.")
 @option("--token", metavar="TOKEN", help="The server's bearer token; env:NAME or file:PATH.")
 @option("--user", metavar="USER:PASSWORD", help="The server's user; PASSWORD may be env:NAME or file:PATH.")
+@reading_options
+@connection_options
 @output_option
 def query(
     store: str,
     key: str,
-    url: str,
+    url: str | None,
+    state_dir: str | None,
+    application: str | None,
     at: int | None,
     max_lag: str | None,
     min_position: str | None,
     token: str | None,
     user: str | None,
+    reading: RowReading,
+    connection: Connection,
     output: OutputFormat,
 ) -> ExitCode:
-    """Print the rows of KEY in STORE, from a server (`srfix serve`).
+    """Print the rows of KEY in STORE, from a server (`srfix serve`), or from a state directory, like `srfix state get`.
 
-    KEY is text, or bytes with a prefix, as for `srfix state get`, which reads a state directory without a server. Exit code
-    1 if there is no row, or if it cannot be decoded.
+    KEY is text, or bytes with a prefix, as for `srfix state get`. A server decodes rows as it was told when it was started;
+    the options for formats, columns and subjects, and for the registry, are for a directory. Exit code 1 if there is no
+    row, or if it cannot be decoded.
     """
+    if (url is None) == (state_dir is None):
+        raise UsageError("Give --url, the address of a server, or --state-dir, a directory without one.")
+    if state_dir is not None:
+        if any(value is not None for value in (at, max_lag, min_position, token, user)):
+            raise UsageError("--at, --max-lag, --min-position, --token and --user are for a server (--url).")
+        choice = StoreChoice(application=application, store=store, task=None)
+        return print_rows_of_key(state_dir, key, choice, reading, None, connection, output)
+    assert url is not None
     params = {"at": at, "max_lag": max_lag, "min_position": min_position}
     answer = _asked(
         f"{url.rstrip('/')}/stores/{quote(store, safe='')}/keys/{quote(key, safe='')}",
@@ -95,11 +116,11 @@ def _shown(value: Any) -> str:
 def _asked(url: str, params: dict[str, str], *, token: str | None, user: str | None) -> dict[str, Any]:
     import requests
 
+    from srfix.cli.commands.serve import user_and_password
     from srfix.serde.registry.secret import revealed
 
-    name, _, password = (user or "").partition(":")
     headers = {} if token is None else {"authorization": f"Bearer {revealed(token)}"}
-    auth = (name, revealed(password)) if name else None
+    auth = None if user is None else user_and_password(user)
     try:
         response = requests.get(url, params=params, headers=headers, auth=auth, timeout=_TIMEOUT_S)
         document = response.json()

@@ -13,7 +13,7 @@ import click
 from srfix.cli.command_classes import command
 from srfix.cli.commands.state.reading import RowReading, reading_options
 from srfix.cli.commands.state.written import kind_option
-from srfix.cli.commands.watch import listen_address
+from srfix.cli.commands.watch import OFF, listen_address
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.options import isolation_of, isolation_option
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from srfix.recovery.cluster.cluster import Cluster
     from srfix.recovery.serving.guarding import Credentials
     from srfix.recovery.serving.partition import ServedStore
-    from srfix.recovery.serving.questions import KeyBytes, Served
+    from srfix.recovery.serving.questions import KeyBytes, Partitioner, Served
     from srfix.recovery.serving.starting import Group, Place
     from srfix.serde.columns.types import Columns
     from srfix.serde.registry.client import RegistryClient
@@ -48,6 +48,7 @@ class StoreKindChoice:
     retention_ms: int | None
     segment_interval_ms: int | None
     window_size_ms: int | None
+    partitioner: str
 
 
 _kind_options = handing_over(
@@ -57,19 +58,27 @@ _kind_options = handing_over(
     click.option(
         "--retention-ms",
         type=click.IntRange(min=1),
-        help="For a window or session store: how long it keeps rows. Default: the changelog's retention.ms less a day.",
+        help="How long a window or session store keeps rows, or a versioned one its history. Default: by the changelog.",
     ),
     click.option(
         "--segment-interval-ms", type=click.IntRange(min=1), help="Default: as in Kafka Streams for the retention."
     ),
     click.option("--window-size-ms", type=click.IntRange(min=1), help="For WINDOWEND in pull queries."),
+    click.option(
+        "--partitioner",
+        default="murmur2",
+        show_default=True,
+        metavar="NAME",
+        help="What chose the partition of a key: murmur2 (Java), crc32 (librdkafka), or MODULE:FUNCTION of Python, which "
+        "gets the key's bytes and the number of partitions.",
+    ),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
     listen: tuple[str, int]
-    advertise: str | None
+    advertise: tuple[str, int] | None
     group: str | None
     standbys: int
     is_global: bool
@@ -83,23 +92,29 @@ class Serving:
         from srfix.recovery.serving.guarding import Credentials
         from srfix.serde.registry.secret import revealed
 
-        user, _, password = (self.user or "").partition(":")
-        return Credentials(
-            token=None if self.token is None else revealed(self.token),
-            user=user or None,
-            password=revealed(password) if user else None,
-        )
+        if self.token is not None and self.user is not None:
+            raise UsageError("Give either --token or --user.")
+        user, password = (None, None) if self.user is None else user_and_password(self.user)
+        return Credentials(token=None if self.token is None else revealed(self.token), user=user, password=password)
 
     def place(self) -> Place:
         from srfix.recovery.serving.starting import Place, Tls
 
         tls = None
+        if self.tls_ca is not None and self.tls_certificate is None:
+            raise UsageError(
+                "--tls-ca is for the other members' certificates: give --tls-certificate and --tls-key, too."
+            )
         if self.tls_certificate is not None or self.tls_key is not None:
             if self.tls_certificate is None or self.tls_key is None:
                 raise UsageError("TLS needs both --tls-certificate and --tls-key.")
             tls = Tls(certificate=self.tls_certificate, key=self.tls_key, authority=self.tls_ca)
         host, port = self.listen
-        return Place(host=host, port=port, advertise=self.advertise, tls=tls)
+        advertise = None
+        if self.advertise is not None:
+            name, number = self.advertise
+            advertise = f"[{name}]:{number}" if ":" in name else f"{name}:{number}"
+        return Place(host=host, port=port, advertise=advertise, tls=tls)
 
     def members(self, application: str | None) -> Group | None:
         from srfix.recovery.serving.starting import Group
@@ -115,6 +130,22 @@ class Serving:
         return Group(name=self.group, standbys=self.standbys, is_global=self.is_global)
 
 
+def _address(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[str, int] | None:
+    if text == OFF:
+        raise click.BadParameter(f"expected HOST:PORT, not {text!r}.")
+    return None if text is None else listen_address(ctx, param, text)
+
+
+def user_and_password(text: str) -> tuple[str, str]:
+    """Reads USER:PASSWORD, where PASSWORD or all of it may be env:NAME or file:PATH."""
+    from srfix.serde.registry.secret import revealed
+
+    user, colon, password = (revealed(text) if text.startswith(("env:", "file:")) else text).partition(":")
+    if not user or not colon:
+        raise UsageError("--user takes USER:PASSWORD; PASSWORD, or all of it, may be env:NAME or file:PATH.")
+    return user, revealed(password)
+
+
 _serving_options = handing_over(
     "serving",
     Serving,
@@ -123,11 +154,14 @@ _serving_options = handing_over(
         default="127.0.0.1:8088",
         show_default=True,
         metavar="HOST:PORT",
-        callback=listen_address,
+        callback=_address,
         help="The address of the HTTP API. Whoever can reach it can read the rows, unless you ask for credentials.",
     ),
     option(
-        "--advertise", metavar="HOST:PORT", help="How other members reach this one. Default: the address of --listen."
+        "--advertise",
+        metavar="HOST:PORT",
+        callback=_address,
+        help="How other members reach this one. Default: the address of --listen.",
     ),
     option("--group", metavar="GROUP", help="Share the partitions with the other members of this consumer group."),
     option(
@@ -251,6 +285,7 @@ def serve(
             group=group,
             version=version("srfix"),
             on_start=lambda address: say(f"Listening on {'http' if place.tls is None else 'https'}://{address}"),
+            tell=say_aside,
         )
     return ending.code
 
@@ -265,9 +300,12 @@ class _Starting:
     layout: StoreKindChoice
     isolation: str
     stack: ExitStack
+    wrong_ids: dict[str, dict[str, Sequence[int]]] = field(default_factory=dict)
+    """By store and subject."""
 
     def served(self, name: str, from_topic: str | None, until: Until | None, reading: RowReading) -> Served:
         from srfix.recovery.serving.questions import Served
+        from srfix.serde.formats.table import SCHEMA_FORMATS
 
         spec = self._spec(name, from_topic, until)
         if reading.policy is None and spec.topic != changelog_topic(self.application, name):
@@ -284,6 +322,9 @@ class _Starting:
             columns=columns,
             key_columns=[column for column, _kind in _sql(keys or ())],
             window_size_ms=self.layout.window_size_ms,
+            partitioner=partitioner_of(self.layout.partitioner),
+            wrong_ids=self.wrong_ids.get(name, {}),
+            has_framed_keys=reading.key_format == "schema" or reading.key_format in SCHEMA_FORMATS,
         )
 
     def _spec(self, name: str, from_topic: str | None, until: Until | None) -> ServedStore:
@@ -305,9 +346,10 @@ class _Starting:
         if self.layout.kind is None and topic == changelog and _DELETE in policy:
             raise UsageError(f"{topic} has cleanup.policy={policy}, as those of windows and sessions: give --kind.")
         retention_ms = self.layout.retention_ms
-        if kind.has_retention and retention_ms is None and "retention.ms" in configs:
-            retention_ms = int(configs["retention.ms"]) - _ADDITIONAL_RETENTION_MS
-            say_aside(f"{name}: the retention is {retention_ms:,} ms, that of {topic} less a day.")
+        config = "min.compaction.lag.ms" if kind is WrittenKind.VERSIONED else "retention.ms"
+        if kind.has_retention and retention_ms is None and int(configs.get(config, -1)) > _ADDITIONAL_RETENTION_MS:
+            retention_ms = int(configs[config]) - _ADDITIONAL_RETENTION_MS
+            say_aside(f"{name}: the retention is {retention_ms:,} ms, {config} of {topic} less a day.")
         reads = isolation_of(self.isolation)
         if reads is None:
             reads = restore_isolation(self.cluster, self.application).isolation
@@ -325,7 +367,7 @@ class _Starting:
         )
 
     def _source(self, name: str) -> Topic:
-        """The topic that the store restores from, by a diagnosis."""
+        """The topic that the store restores from, by a diagnosis, which also finds ids under wrong subjects."""
         from srfix.cli.options.options import READERS, Selection
         from srfix.cli.session import open_session
 
@@ -334,9 +376,15 @@ class _Starting:
         )
         say_aside(f"{changelog_topic(self.application, name)} does not exist: looking for the source topic of {name}.")
         with open_session(self.connection, selection, quiet=True) as session:
-            for facts in session.examine().facts:
-                if (facts.store.application, facts.store.name) == (self.application, name) and facts.source is not None:
-                    return facts.source.topic
+            examination = session.examine()
+        for finding in examination.diagnosis.findings:
+            if finding.store == name and finding.code == "SRF001":
+                ids = sorted(int(fault.schema_id) for fault in finding.schema_ids)
+                self.wrong_ids.setdefault(name, {})[finding.subject] = ids
+                say_aside(f"{name}: {finding.subject} lacks the schema ids {', '.join(map(str, ids))} (SRF001).")
+        for facts in examination.facts:
+            if (facts.store.application, facts.store.name) == (self.application, name) and facts.source is not None:
+                return facts.source.topic
         raise UsageError(
             f"The evidence does not decide from which topic {name} restores: name it with --from-topic. `srfix diagnose` "
             "says what it knows."
@@ -366,6 +414,27 @@ class _Starting:
             return [written for write in writers if (written := write(row, context)) is not None]
 
         return key_bytes
+
+
+def partitioner_of(name: str) -> Partitioner:
+    """
+    :raises UsageError: if there is none of this name.
+    """
+    from pkgutil import resolve_name
+    from zlib import crc32
+
+    from srfix.recovery.stores.whereabouts import partition_of
+
+    if ":" not in name:
+        known: dict[str, Partitioner] = {"murmur2": partition_of, "crc32": lambda key, count: crc32(key) % count}
+        if name not in known:
+            raise UsageError(f"--partitioner {name}: give murmur2, crc32 or MODULE:FUNCTION.")
+        return known[name]
+    try:
+        found: Partitioner = resolve_name(name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UsageError(f"--partitioner {name} cannot be loaded ({type(error).__name__}: {error}).") from None
+    return found
 
 
 def _writers(registry: RegistryClient, subject: str, columns: Columns | None) -> list[Callable[..., bytes | None]]:

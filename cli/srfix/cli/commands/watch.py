@@ -31,18 +31,18 @@ if TYPE_CHECKING:
     from srfix.recovery.watch.writing import Writer
 
 
-_OFF: Final = "off"
+OFF: Final = "off"
 DASHBOARD: Final = "dashboard.json"
 ALERTS: Final = "alerts.yml"
 
 
 def listen_address(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[str, int] | None:
     """Host and port; None for `off`."""
-    if text == _OFF:
+    if text == OFF:
         return None
     host, colon, port = text.rpartition(":")
     if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise click.BadParameter(f"expected HOST:PORT or {_OFF}, not {text!r}.")
+        raise click.BadParameter(f"expected HOST:PORT or {OFF}, not {text!r}.")
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 

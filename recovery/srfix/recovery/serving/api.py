@@ -94,12 +94,19 @@ class Settings:
 class Api:
     """The application for uvicorn: `Api(…).app`."""
 
-    def __init__(self, node: Node, client: httpx.AsyncClient, settings: Settings) -> None:
+    def __init__(
+        self,
+        node: Node,
+        client: httpx.AsyncClient,
+        settings: Settings,
+        *,
+        tell: Callable[[str], None] = lambda _line: None,
+    ) -> None:
         self.node = node
         self.settings = settings
         self.gathering = Gathering(node, client, scheme=settings.scheme, most_iterators=settings.iterators)
         self.requests = Counter("srfix_serve_requests", "Answered requests.", ("route", "code"), registry=None)
-        self._rounds = Rounds(node, client, scheme=settings.scheme)
+        self._rounds = Rounds(node, client, scheme=settings.scheme, tell=tell)
         self._client = client
         self._starlette = Starlette(
             routes=[

@@ -108,8 +108,8 @@ class Follower:
                     self._go_on(place)
                 self._take(self._consumer.consume(_TOGETHER, _POLL_S))
             except Exception as error:  # noqa: BLE001  (of whatever kind: the thread must not end in silence)
-                is_own = isinstance(error, SrfixError)
-                self.problem = error if is_own else self._client.failed("following the topics", error)
+                failed = self._client.failed("following the topics", error)
+                self.problem = error if isinstance(error, SrfixError) else failed
                 self._is_over.wait(_AGAIN_S)
                 self._has_changed.clear()
 

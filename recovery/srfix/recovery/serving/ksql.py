@@ -22,6 +22,7 @@ from srfix.recovery.serving.api import Api, written_keys
 from srfix.recovery.serving.documents import MOST_ROWS, Fresh
 from srfix.recovery.serving.gathering import Asked, Gathered, Piece
 from srfix.recovery.serving.guarding import Streamed
+from srfix.recovery.serving.liveness import PartitionLag
 from srfix.recovery.serving.node import ACTIVE, Freshness, NotChosen
 from srfix.recovery.serving.pull_queries import WINDOW_END, WINDOW_START, PullQuery, parse_pull_query
 from srfix.recovery.serving.questions import Question, Served
@@ -34,6 +35,8 @@ _V1: Final = "application/vnd.ksql.v1+json"
 _DELIMITED: Final = "application/vnd.ksqlapi.delimited.v1"
 _MAX_LAG: Final = "ksql.query.pull.max.allowed.offset.lag"
 _STANDBY: Final = "ksql.query.pull.enable.standby.reads"
+_ROLES: Final = ("active", "standBy")
+_WHAT: Final = ("Stores", "Partitions")
 _LONG_SQL: Final = 500
 _MANY_ROWS: Final = 20
 _TYPES: Final = ((WINDOW_START, "BIGINT"), (WINDOW_END, "BIGINT"))
@@ -194,41 +197,42 @@ class Ksql:
         for address in sorted(node.membership.members().addresses):
             is_own = address == node.address
             lags, lags_ms = (node.own_lags(), 0) if is_own else node.liveness.lags(address)
-            queries: dict[str, Any] = {}
-            store_lags: dict[str, Any] = {}
-            for name, by_partition in lags.items():
-                store = node.stores.get(name)
-                if store is None:  # that member serves more than this one
-                    continue
-                entry: dict[str, list[Any]] = {
-                    "activeStores": [],
-                    "activePartitions": [],
-                    "standByStores": [],
-                    "standByPartitions": [],
-                }
-                for number in by_partition:
-                    role = "active" if node.role(store, number, address) == ACTIVE else "standBy"
-                    entry[f"{role}Stores"] = [name]
-                    entry[f"{role}Partitions"].append({"topic": store.spec.topic, "partition": number})
-                queries[store.spec.application] = entry
-                store_lags[f"{store.spec.application}#{name}"] = {
-                    "lagByPartition": {
-                        str(number): {
-                            "currentOffsetPosition": lag.current,
-                            "endOffsetPosition": lag.end or 0,
-                            "offsetLag": max((lag.end or 0) - lag.current, 0),
-                        }
-                        for number, lag in by_partition.items()
-                    },
-                    "size": len(by_partition),
-                }
+            stores = [(store, lags[name]) for name, store in node.stores.items() if name in lags]
+            store_lags = {f"{store.spec.application}#{store.name}": _lags(by_number) for store, by_number in stores}
             hosts[address] = {
                 "hostAlive": is_own or node.liveness.is_alive(address),
                 "lastStatusUpdateMs": 0 if is_own else node.liveness.last_heard_ms(address),
-                "activeStandbyPerQuery": queries,
+                "activeStandbyPerQuery": self._holdings(address, stores),
                 "hostStoreLags": {"stateStoreLags": store_lags, "updateTimeMs": lags_ms},
             }
-        return Response(_json({"clusterStatus": hosts}), media_type=_V1)
+        wrong = {store.name: store.wrong_ids for store in node.stores.values() if store.wrong_ids}
+        return Response(_json({"clusterStatus": hosts, "srfixIdsUnderWrongSubjects": wrong}), media_type=_V1)
+
+    def _holdings(self, address: str, stores: Sequence[tuple[Served, Mapping[int, PartitionLag]]]) -> dict[str, Any]:
+        """By application, which stands for a persistent query: the stores and partitions that a member has."""
+        holdings: dict[str, dict[str, list[Any]]] = {}
+        for store, by_number in stores:
+            entry = holdings.setdefault(
+                store.spec.application, {f"{role}{what}": [] for role in _ROLES for what in _WHAT}
+            )
+            for number in by_number:
+                role = _ROLES[self._api.node.role(store, number, address) != ACTIVE]
+                if store.name not in entry[f"{role}Stores"]:
+                    entry[f"{role}Stores"].append(store.name)
+                entry[f"{role}Partitions"].append({"topic": store.spec.topic, "partition": number})
+        return holdings
+
+
+def _lags(by_number: Mapping[int, PartitionLag]) -> dict[str, Any]:
+    lags = {
+        str(number): {
+            "currentOffsetPosition": lag.current,
+            "endOffsetPosition": lag.end or 0,
+            "offsetLag": max((lag.end or 0) - lag.current, 0),
+        }
+        for number, lag in by_number.items()
+    }
+    return {"lagByPartition": lags, "size": len(lags)}
 
 
 def _body(text: bytes) -> _Body:

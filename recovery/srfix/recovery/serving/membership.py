@@ -7,8 +7,9 @@ which the coordinator assigned it; its standbys are the members with the highest
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from threading import Event, Thread
@@ -21,13 +22,16 @@ from srfix.serde.subjects.names import Topic
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer
-    from confluent_kafka.admin import AdminClient
+    from confluent_kafka.admin import AdminClient, MemberDescription
 
 _CLIENT_ID: Final = "srfix-serve@"
 _LOOK_EVERY_S: Final = 0.5
 _SESSION_MS: Final = 6_000
 """The least that a broker accepts by default: so long the partitions of a killed member stay assigned to it."""
 _TIMEOUT_S: Final = 5.0
+_FORGOTTEN_S: Final = 3 * _SESSION_MS / 1000
+"""After this time the coordinator has surely forgotten a member that was killed."""
+_ADDRESS: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +96,7 @@ class Grouped:
         self._topics = frozenset(topics)
         self._members = Members(addresses=frozenset({address}))
         self._own = address
+        self._shared_s = time.monotonic()
         self._is_over = Event()
         try:
             self._consumer: Consumer = Consumer(
@@ -127,12 +132,11 @@ class Grouped:
                 self._consumer.pause(self._consumer.assignment())
                 self._consumer.poll(0.1)
                 if time.monotonic() - looked >= _LOOK_EVERY_S:
-                    self._look()
                     looked = time.monotonic()
-                self.problem = None
+                    self._look()
+                    self.problem = None
             except SrfixError as error:
                 self.problem = error
-                self._is_over.wait(_LOOK_EVERY_S)
             except Exception as error:  # noqa: BLE001  (librdkafka's, of whatever kind: it goes on with what it knows)
                 self.problem = self._client.failed(f"taking part in the group {self._group}", str(error))
                 self._is_over.wait(_LOOK_EVERY_S)
@@ -146,17 +150,42 @@ class Grouped:
         except (KafkaException, TimeoutError) as error:
             acl = f"Describe on group {self._group!r}"
             raise self._client.failed("asking for the group's members", error, acl=acl) from None
-        addresses, active = {self._own}, {}
-        for member in description.members:
-            prefix, at, address = member.client_id.partition("@")
-            if not at or f"{prefix}{at}" != _CLIENT_ID:
-                raise ClusterError(
-                    f"The group {self._group!r} has a member {member.client_id!r} that is no `srfix serve`. Give --group a "
-                    "name that nothing else uses."
-                )
-            addresses.add(address)
-            for place in member.assignment.topic_partitions if member.assignment else ():
-                active[Topic(place.topic), place.partition] = address
-        # While the group rebalances, some partitions are nobody's: what was known of them holds until somebody has them.
-        known = {place: address for place, address in self._members.active.items() if address in addresses}
-        self._members = Members(addresses=frozenset(addresses), active=known | active)
+        self._members, count = members_of(
+            [(member.client_id, _places(member)) for member in description.members], self._own, self._members.active
+        )
+        if count < 2:
+            self._shared_s = time.monotonic()
+        if time.monotonic() - self._shared_s > _FORGOTTEN_S:
+            raise ClusterError(
+                f"{count} members of the group {self._group!r} have the address {self._own}: give each its own."
+            )
+
+
+def _places(member: MemberDescription) -> list[Place]:
+    assigned = member.assignment.topic_partitions if member.assignment else ()
+    return [(Topic(place.topic), place.partition) for place in assigned]
+
+
+def members_of(
+    described: Iterable[tuple[str, Iterable[Place]]], own: str, known: Mapping[Place, str]
+) -> tuple[Members, int]:
+    """The members, and how many of them have this member's address: one that was restarted has it twice for a while.
+
+    :param described: the client id of each member, and the partitions that it was assigned.
+    :param own: the address of this member, which counts as one.
+    :param known: what the coordinator had assigned before. While the group rebalances, some partitions are nobody's: what
+        was known of them holds until somebody has them.
+    :raises ClusterError: if something else than `srfix serve` is in the group.
+    """
+    addresses, active, count = {own}, {}, 0
+    for client_id, places in described:
+        address = client_id.removeprefix(_CLIENT_ID)
+        if address == client_id or not _ADDRESS.fullmatch(address):
+            raise ClusterError(
+                f"The group has a member {client_id!r} that is no `srfix serve`. Give --group a name that nothing else uses."
+            )
+        addresses.add(address)
+        active.update(dict.fromkeys(places, address))
+        count += address == own
+    kept = {place: address for place, address in known.items() if address in addresses}
+    return Members(addresses=frozenset(addresses), active=kept | active), count

@@ -190,6 +190,7 @@ class Node:
             if lag is None and address not in holders:
                 continue
             role = self.role(store, number, address)
+            reason: str | None
             if address != self.address and not self.liveness.is_alive(address):
                 reason = f"it is not alive as of time {self.liveness.last_heard_ms(address)}"
             elif lag is None and address == self.address:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
@@ -91,6 +91,8 @@ class Served:
     columns: Sequence[tuple[str, str]] | None = None
     """The columns that a SQL client sees, with ksqlDB's types, keys first; None if they are not known."""
     key_columns: Sequence[str] = ()
+    wrong_ids: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """The schema ids of its rows that a subject lacks, as far as a diagnosis has found it (SRF001)."""
     window_size_ms: int | None = None
     """The size of time windows, which no store holds; None if it was not given."""
 

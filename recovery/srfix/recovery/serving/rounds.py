@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from srfix.recovery.documents import Part
+from srfix.recovery.ids_in_words import counted
 from srfix.recovery.serving.liveness import LAG_EVERY_MS, SEND_MS, Lags
 from srfix.recovery.serving.node import Node
 
@@ -25,6 +26,7 @@ HEARTBEAT_PATH: Final = "/heartbeat"
 LAG_PATH: Final = "/lag"
 _SETTLE_S: Final = 0.25
 _TIMEOUT_S: Final = 0.5
+_TELL_S: Final = 5.0
 _DONE: Final = Response(b"{}", media_type="application/json")
 
 
@@ -39,12 +41,18 @@ class _LagReport(Part):
 
 
 class Rounds:
-    """:param scheme: of the other members: http or https."""
+    """
+    :param scheme: of the other members: http or https.
+    :param tell: called with notes, and with a line of progress until the partitions are caught up.
+    """
 
-    def __init__(self, node: Node, client: httpx.AsyncClient, *, scheme: str) -> None:
+    def __init__(self, node: Node, client: httpx.AsyncClient, *, scheme: str, tell: Callable[[str], None]) -> None:
         self._node = node
         self._client = client
         self._scheme = scheme
+        self._tell = tell
+        self._told: tuple[float, int] | None = (time.monotonic(), 0)
+        """When progress was told, and how many records had been applied; None if all was caught up."""
         self._sending: dict[str, asyncio.Task[None]] = {}
         self.problems: dict[str, str] = {}
         """What kept a round from its work, by the round."""
@@ -63,6 +71,7 @@ class Rounds:
             loop.create_task(self._every(_SETTLE_S, "settling", self._settle)),
             loop.create_task(self._every(SEND_MS / 1000, "heartbeats", self._send_heartbeats)),
             loop.create_task(self._every(LAG_EVERY_MS / 1000, "lags", self._send_lags)),
+            loop.create_task(self._every(_TELL_S, "progress", self._tell_progress)),
         ]
         try:
             yield
@@ -90,6 +99,28 @@ class Rounds:
 
     async def _send_lags(self) -> None:
         self._send(LAG_PATH, _LagReport(member=self._node.address, lags=self._node.own_lags()))
+
+    async def _tell_progress(self) -> None:
+        parts = self._node.parts()
+        for part in parts:
+            while part.notes:
+                self._tell(f"{part.served.name}: {part.notes.pop(0)}.")
+        if self._told is None or not parts:
+            return
+        behind = [part.lag for part in parts if not part.is_caught_up]
+        now_s, applied = time.monotonic(), sum(part.applied for part in parts)
+        rate = (applied - self._told[1]) / max(now_s - self._told[0], _TELL_S)
+        if not behind:
+            self._tell(f"All {counted(len(parts), 'partition')} are caught up: {counted(applied, 'record')} read.")
+            self._told = None
+            return
+        left = sum(lag or 0 for lag in behind)
+        eta = f", about {left / rate:,.0f} s" if rate else ""
+        self._tell(
+            f"{len(parts) - len(behind)} of {counted(len(parts), 'partition')} caught up; {counted(left, 'record')} to go, "
+            f"{rate:,.0f} a second{eta}."
+        )
+        self._told = (now_s, applied)
 
     def _send(self, path: str, document: Part) -> None:
         """To each other member, without waiting: one that does not answer must not hold up what the others get."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from starlette.routing import Route
 
 _BACKLOG: Final = 512
-_MOST_CONNECTIONS: Final = 2_000
+_MOST_CONNECTIONS: Final = 500
 _GRACE_S: Final = 5
 
 
@@ -39,6 +41,28 @@ class Tls:
     certificate: str
     key: str
     authority: str | None = None
+
+    def for_members(self) -> ssl.SSLContext:
+        """
+        :raises UsageError: if one of the files cannot be used.
+        """
+        try:
+            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(
+                self.certificate, self.key, _no_password
+            )
+            return ssl.create_default_context(cafile=self.authority)
+        except (OSError, ValueError) as error:
+            raise UsageError(
+                f"--tls-certificate, --tls-key or --tls-ca cannot be used ({getattr(error, 'strerror', None) or error}). Each "
+                "is a PEM file; the key fits the certificate, and has no password."
+            ) from None
+
+
+def _no_password() -> str:
+    """
+    :raises ValueError: instead of a question on the terminal.
+    """
+    raise ValueError("the key has a password")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,10 +102,12 @@ def serve(
     head_start: HeadStart | None = None,
     version: str,
     on_start: Callable[[str], None],
+    tell: Callable[[str], None],
 ) -> None:
     """Serves until SIGTERM or an interrupt.
 
     :param on_start: called with the address when the server listens.
+    :param tell: called with a line of progress until the partitions are caught up, and with notes on them.
     :raises UsageError: if it cannot listen there.
     """
     import httpx
@@ -91,6 +117,8 @@ def serve(
         stack.callback(listening.close)
         host, port = listening.getsockname()[:2]
         address = place.advertise or (f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+        if group is not None and place.advertise is None and ip_address(host).is_unspecified:
+            raise UsageError(f"Other members cannot reach {address}: say how with --advertise HOST:PORT.")
         topics = sorted({store.spec.topic for store in stores})
         membership: Membership
         if group is None:
@@ -115,11 +143,11 @@ def serve(
         authorization = settings.credentials.header
         http = httpx.AsyncClient(
             headers={} if authorization is None else {"authorization": authorization},
-            verify=True if place.tls is None or place.tls.authority is None else place.tls.authority,
+            verify=True if place.tls is None else place.tls.for_members(),
             timeout=httpx.Timeout(5.0, connect=0.5),
             limits=httpx.Limits(max_connections=200, max_keepalive_connections=50),
         )
-        api = Api(node, http, settings)
+        api = Api(node, http, settings, tell=tell)
         api.add_routes([*_more_routes(api, version)])
         server = _server(api, place)
         on_start(address)
@@ -136,6 +164,7 @@ def _listening(place: Place) -> socket.socket:
         listening = socket.socket(family)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((place.host, place.port))
+        listening.listen(_BACKLOG)
     except OSError as error:
         raise UsageError(
             f"srfix cannot listen on {place.host}:{place.port} (--listen): {error.strerror or error}. Choose another "

@@ -52,6 +52,18 @@ def get(
     every key. srfix looks in all tasks; if two tasks hold the key, it prints two rows. Exit code 1 if there is no row, if the
     row cannot be decoded, or if the store is damaged.
     """
+    return print_rows_of_key(directory, key, choice, reading, retention_ms, connection, output)
+
+
+def print_rows_of_key(
+    directory: str,
+    key: str,
+    choice: StoreChoice,
+    reading: RowReading,
+    retention_ms: int | None,
+    connection: Connection,
+    output: OutputFormat,
+) -> ExitCode:
     from srfix.cli.reports.rows import not_decoded, write_rows
     from srfix.recovery.stores.rows import decoded_rows, keys_that_read_as, rows_of_key
 
