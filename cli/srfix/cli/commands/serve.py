@@ -324,7 +324,7 @@ class _Starting:
             window_size_ms=self.layout.window_size_ms,
             partitioner=partitioner_of(self.layout.partitioner),
             wrong_ids=self.wrong_ids.get(name, {}),
-            has_framed_keys=reading.key_format == "schema" or reading.key_format in SCHEMA_FORMATS,
+            has_framed_keys=reading.key_format in ("schema", *(form.value for form in SCHEMA_FORMATS)),
         )
 
     def _spec(self, name: str, from_topic: str | None, until: Until | None) -> ServedStore:

@@ -5,12 +5,13 @@ A database has numbered parts, one for each segment of a window or session store
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from srfix.recovery.errors import StateDirectoryError
-from srfix.recovery.state.rocksdb import OpenedDatabase
+from srfix.recovery.state.rocksdb import ROWS_IN_A_CHUNK, OpenedDatabase, behind
 from srfix.recovery.state.writing.database import in_words
 
 if TYPE_CHECKING:
@@ -76,12 +77,29 @@ MakeDatabase = Callable[[str, int], PartitionDatabase]
 
 
 class _Frozen(OpenedDatabase):
-    """The rows of a part as they were at one moment: a snapshot of RocksDB, which outlives what is dropped or closed."""
+    """The rows of a part as they were at one moment: those of a cursor of RocksDB, which outlives what is dropped or closed.
+    (The iterators of rocksdict's snapshots see later rows, too.)"""
+
+    def __init__(self, family: str, rows: Rdict) -> None:
+        super().__init__({family: rows})
+        self._cursor = rows.iter()
+
+    def chunks(
+        self, family: str, *, start: bytes | None = None, size: int = ROWS_IN_A_CHUNK
+    ) -> Iterator[list[tuple[bytes, bytes]]]:
+        cursor, last = self._cursor, start or b""
+        cursor.seek(last)
+        while chunk := list(islice(behind(cursor), size)):
+            yield chunk
+            last = chunk[-1][0]
+            cursor.seek(last)  # it may have been moved meanwhile
+            cursor.next()
+        cursor.status()
 
     def get(self, family: str, key: bytes) -> bytes | None:
-        for found, value in self._families[family].items(from_key=key):
-            return cast("bytes", value) if found == key else None
-        return None
+        self._cursor.seek(key)
+        is_there = self._cursor.valid() and self._cursor.key() == key
+        return cast("bytes", self._cursor.value()) if is_there else None
 
 
 class RocksDatabase:
@@ -128,7 +146,7 @@ class RocksDatabase:
 
     def rows(self, part: int, family: str, *, is_frozen: bool = False) -> OpenedDatabase:
         rows = self._families[f"{_PART}{part}"]
-        return _Frozen({family: cast("Rdict", rows.snapshot())}) if is_frozen else OpenedDatabase({family: rows})
+        return _Frozen(family, rows) if is_frozen else OpenedDatabase({family: rows})
 
     def handle(self, part: int) -> ColumnFamily:
         if part not in self._handles:

@@ -87,9 +87,11 @@ class Liveness:
         if host is None:
             return False
         end_ms = now_ms()
+        if not host.beats_ms:
+            return host.since_ms > end_ms - WINDOW_MS
+        # ksqlDB does not count a heartbeat of the window's last millisecond, and looks only every 200 ms.
+        end_ms = max(end_ms, host.beats_ms[-1] + 2)
         start_ms = end_ms - WINDOW_MS
-        if host.since_ms > start_ms and not host.beats_ms:
-            return True
         beats = [beat for beat in host.beats_ms if beat >= start_ms]
         return bool(beats) and missed_beats(beats, start_ms=start_ms, end_ms=end_ms) < MISSED
 

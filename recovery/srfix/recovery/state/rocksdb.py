@@ -255,7 +255,7 @@ class OpenedDatabase:
             cursor.seek_to_first()
         else:
             cursor.seek(start)
-        while chunk := list(islice(_behind(cursor), size)):
+        while chunk := list(islice(behind(cursor), size)):
             yield chunk
         cursor.status()
 
@@ -274,7 +274,8 @@ def _growing(size: int) -> Iterator[int]:
         now = min(2 * now, size)
 
 
-def _behind(cursor: RdictIter) -> Iterator[tuple[bytes, bytes]]:
+def behind(cursor: RdictIter) -> Iterator[tuple[bytes, bytes]]:
+    """The rows from a cursor's place on."""
     while cursor.valid():
         yield cast("tuple[bytes, bytes]", (cursor.key(), cursor.value()))
         cursor.next()

@@ -1,0 +1,218 @@
+"""The follower of logs, on the embedded broker: where it stops, what it goes on with, and what it does not lose."""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.recovery.serving import partition as partitions
+from srfix.recovery.serving.databases import RocksDatabase
+from srfix.recovery.serving.following import Follower
+from srfix.recovery.serving.partition import Progress, ServedPartition, ServedStore
+from srfix.recovery.state.writing.kinds import WrittenKind
+from srfix.recovery.state.writing.stores import StoreToWrite
+from srfix.recovery.stores.choices import Until
+from srfix.serde.errors import ClusterError
+from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
+from tests.recovery.serving.records import TOPIC, rows_of
+
+KV = StoreToWrite(name="users", kind=WrittenKind.TIMESTAMPED_KV)
+WINDOWS = StoreToWrite(name="users", kind=WrittenKind.TIMESTAMPED_WINDOW, retention_ms=600_000)
+
+
+@dataclass
+class Followed:
+    broker: EmbeddedBroker
+    folder: Path
+    committed: dict[int, int | None] = field(default_factory=dict)
+    is_denied: bool = False
+    closing: list[Callable[[], None]] = field(default_factory=list)
+
+    def partition(self, number: int, *, store: StoreToWrite = KV, until: Until = Until.END) -> ServedPartition:
+        served = ServedStore(application="shop", store=store, topic=TOPIC, partitions=2, until=until)
+        part = ServedPartition(served, number, RocksDatabase(self.folder / str(number)))
+        self.closing.append(part.close)
+        return part
+
+    def follow(self, *parts: ServedPartition) -> Follower:
+        client = ReadOnlyClient({"bootstrap.servers": self.broker.bootstrap_servers})
+
+        def committed(group: str, places: Sequence[tuple[str, int]]) -> dict[tuple[str, int], int | None]:
+            assert group == "shop"
+            if self.is_denied:
+                raise ClusterError("denied")
+            return {place: self.committed.get(place[1]) for place in places}
+
+        follower = Follower(client, isolation=Isolation.READ_UNCOMMITTED, committed=committed)  # type: ignore[arg-type]
+        follower.start()
+        self.closing.append(follower.close)
+        follower.follow(parts)
+        return follower
+
+    def produce(self, number: int, *keys: bytes, value: bytes | None = b"v") -> None:
+        self.broker.produce(ProducedRecord(topic=TOPIC, partition=number, key=key, value=value) for key in keys)
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def keys(part: ServedPartition) -> list[bytes]:
+    return [row.key for row in rows_of(part)]
+
+
+@pytest.fixture
+def followed(tmp_path: Path) -> Iterator[Followed]:
+    with EmbeddedBroker(topics={TOPIC: 2}) as broker:
+        followed = Followed(broker, tmp_path)
+        try:
+            yield followed
+        finally:
+            for close in reversed(followed.closing):
+                close()
+
+
+def test_an_empty_log_is_caught_up(followed: Followed) -> None:
+    part = followed.partition(0)
+    followed.follow(part)
+    until(lambda: part.is_caught_up)
+    assert (part.offset, part.end, part.lag_ms) == (0, 0, 0)
+
+
+class TestUntilCommitted:
+    def test_it_stops_at_the_offset_and_goes_on_when_it_moves(self, followed: Followed) -> None:
+        followed.produce(0, b"a", b"b", b"c")
+        followed.committed[0] = 2
+        part = followed.partition(0, until=Until.COMMITTED)
+        followed.follow(part)
+        until(lambda: part.is_caught_up)
+        assert (keys(part), part.offset, part.end) == ([b"a", b"b"], 2, 2)
+        followed.committed[0] = 3
+        until(lambda: part.offset == 3)
+        assert keys(part) == [b"a", b"b", b"c"]
+
+    def test_nothing_was_committed(self, followed: Followed) -> None:
+        followed.produce(0, b"a")
+        part = followed.partition(0, until=Until.COMMITTED)
+        followed.follow(part)
+        until(lambda: part.is_caught_up)
+        assert (keys(part), part.offset) == ([], 0)
+
+    def test_an_offset_after_the_last_record_is_reached(self, followed: Followed) -> None:
+        """What ends a transaction has an offset; the embedded broker has none, so the last record comes later here."""
+        followed.produce(0, b"a", b"b")
+        followed.committed[0] = 2
+        part = followed.partition(0, until=Until.COMMITTED)
+        follower = followed.follow(part)
+        until(lambda: part.is_caught_up and (TOPIC, 0) in follower._ends)
+        followed.committed[0] = 3
+        follower._ends[TOPIC, 0] = 3
+        until(lambda: part.offset == 3)
+        assert part.is_caught_up
+
+    def test_a_group_that_may_not_be_read_holds_up_nobody_else(self, followed: Followed) -> None:
+        followed.produce(0, b"a")
+        followed.is_denied = True
+        limited, free = followed.partition(1, until=Until.COMMITTED), followed.partition(0)
+        follower = followed.follow(limited, free)
+        until(lambda: free.offset == 1)
+        until(lambda: follower.problem is not None)
+        assert str(follower.problem) == "denied"
+        assert limited.lag is None
+
+
+class TestFaults:
+    def test_a_bad_record_stops_its_partition_and_no_other(self, followed: Followed) -> None:
+        window = b"ann" + struct.pack(">qi", 60_000, 0)
+        followed.produce(0, window, b"no window", window)
+        followed.produce(1, *[window] * 3)
+        bad, good = (followed.partition(number, store=WINDOWS) for number in range(2))
+        followed.follow(bad, good)
+        until(lambda: good.offset == 3 and bad.problem is not None)
+        assert bad.offset == 0
+        assert bad.lag == 3
+        followed.produce(1, window)
+        until(lambda: good.offset == 4)
+        assert len(rows_of(good)) == 1
+
+    def test_what_could_not_be_written_is_read_again(self, followed: Followed, monkeypatch: pytest.MonkeyPatch) -> None:
+        from srfix.recovery.errors import StateDirectoryError
+
+        followed.produce(0, b"a", b"b")
+        followed.produce(1, b"a", b"b")
+        part, other = followed.partition(0), followed.partition(1)
+        apply, left = part.apply, 1
+
+        def fails_once(messages: Sequence[object], *, offset: int | None = None) -> None:
+            nonlocal left
+            left -= 1
+            if left >= 0:
+                raise StateDirectoryError("no room")
+            apply(messages, offset=offset)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(part, "apply", fails_once)
+        followed.follow(part, other)
+        until(lambda: part.offset == 2 and other.offset == 2)
+        assert keys(part) == keys(other) == [b"a", b"b"]
+        assert part.problem is None
+
+    def test_a_thread_that_trips_goes_on(self, followed: Followed, monkeypatch: pytest.MonkeyPatch) -> None:
+        followed.produce(0, b"a")
+        part = followed.partition(0)
+        tripped = []
+
+        def trips(*_: object) -> None:
+            if not tripped:
+                tripped.append(1)
+                raise ZeroDivisionError
+
+        monkeypatch.setattr(Follower, "_pass_gap", trips)
+        followed.follow(part)
+        followed.produce(0, b"b")
+        until(lambda: part.offset == 2)
+        assert keys(part) == [b"a", b"b"]
+
+    def test_a_log_that_no_longer_has_the_offset_is_read_from_its_start(self, followed: Followed) -> None:
+        followed.produce(0, b"a", b"b")
+        part = followed.partition(0)
+        part.start_with([(b"gone", b"1", 0, ())], 1_000)
+        followed.follow(part)
+        until(lambda: part.offset == 2)
+        assert keys(part) == [b"a", b"b"]
+        assert "no longer has the offset 1000" in part.notes[0]
+
+    def test_an_end_that_nobody_confirms_is_not_known(
+        self, followed: Followed, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(partitions, "_CONFIRMED_S", 1.5)
+        followed.produce(0, b"a")
+        part = followed.partition(0)
+        followed.follow(part)
+        until(lambda: part.is_caught_up)
+        followed.broker.close()
+        until(lambda: part.lag is None)
+        assert not part.is_caught_up
+        assert (part.lag_ms or 0) >= 1_500
+
+
+def test_a_head_start_is_shown_when_what_came_after_it_was_read(followed: Followed) -> None:
+    followed.produce(0, b"a", b"b", b"c")
+    part = followed.partition(0)
+    part.start_with([(b"a", b"newer than the offset", 0, ())], 1)
+    assert part.progress.is_mixed
+    followed.follow(part)
+    until(lambda: part.is_caught_up)
+    assert isinstance(part.progress, Progress)
+    assert not part.progress.is_mixed
+    part.apply((), offset=4)
+    assert not part.progress.is_mixed

@@ -1,0 +1,71 @@
+"""Who is there and who has what, from a group's description; on a real group coordinator: tests/stack."""
+
+from __future__ import annotations
+
+import pytest
+
+from srfix.recovery.serving.membership import Members, members_of
+from srfix.serde.errors import ClusterError
+from srfix.serde.subjects.names import Topic
+
+TOPIC = Topic("shop-users-changelog")
+ALL = frozenset(f"host{number}:8088" for number in range(5))
+
+
+def test_the_description_says_who_is_there_and_who_has_what() -> None:
+    described = [("srfix-serve@a:1", [(TOPIC, 0)]), ("srfix-serve@[::1]:2", [(TOPIC, 1), (TOPIC, 2)])]
+    members, count = members_of(described, "a:1", {})
+    assert members.addresses == {"a:1", "[::1]:2"}
+    assert members.active == {(TOPIC, 0): "a:1", (TOPIC, 1): "[::1]:2", (TOPIC, 2): "[::1]:2"}
+    assert count == 1
+
+
+def test_while_the_group_rebalances_what_was_known_holds_of_those_that_are_there() -> None:
+    known = {(TOPIC, 0): "a:1", (TOPIC, 1): "b:1", (TOPIC, 2): "c:1"}
+    members, _ = members_of([("srfix-serve@b:1", [(TOPIC, 0)]), ("srfix-serve@c:1", [])], "c:1", known)
+    assert members.active == {(TOPIC, 0): "b:1", (TOPIC, 1): "b:1", (TOPIC, 2): "c:1"}
+
+
+def test_a_member_that_has_not_joined_yet_counts_itself() -> None:
+    assert members_of([], "a:1", {})[0].addresses == {"a:1"}
+
+
+def test_two_with_one_address_are_counted() -> None:
+    assert members_of([("srfix-serve@a:1", []), ("srfix-serve@a:1", [(TOPIC, 0)])], "a:1", {})[1] == 2
+
+
+@pytest.mark.parametrize(
+    "client_id", ["shop-consumer-1", "srfix-serve@", "srfix-serve@x@y/z", "srfix-serve@a:1/../", ""]
+)
+def test_a_stranger_in_the_group_is_an_error(client_id: str) -> None:
+    with pytest.raises(ClusterError, match=r"is no `srfix serve`"):
+        members_of([(client_id, [])], "a:1", {})
+
+
+class TestStandbys:
+    def test_each_member_comes_to_the_same_choice_and_never_to_the_active(self) -> None:
+        for number in range(20):
+            place = (TOPIC, number)
+            active = sorted(ALL)[number % 5]
+            chosen = Members(addresses=ALL, active={place: active}).standbys(place, 2)
+            assert active not in chosen
+            assert len(set(chosen)) == 2
+            assert (
+                Members(addresses=frozenset(sorted(ALL, reverse=True)), active={place: active}).standbys(place, 2)
+                == chosen
+            )
+
+    def test_one_that_leaves_moves_only_what_it_had(self) -> None:
+        fewer = ALL - {"host3:8088"}
+        for number in range(50):
+            place = (TOPIC, number)
+            before = Members(addresses=ALL, active={place: "host0:8088"}).standbys(place, 1)
+            after = Members(addresses=fewer, active={place: "host0:8088"}).standbys(place, 1)
+            assert after == before or before == ("host3:8088",)
+
+    def test_they_are_spread(self) -> None:
+        chosen = [Members(addresses=ALL).standbys((TOPIC, number), 1)[0] for number in range(500)]
+        assert all(50 < chosen.count(address) < 150 for address in ALL)
+
+    def test_there_may_be_fewer_members_than_wanted(self) -> None:
+        assert Members(addresses=frozenset({"a:1"}), active={(TOPIC, 0): "a:1"}).holders((TOPIC, 0), 3) == ("a:1",)

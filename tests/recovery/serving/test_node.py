@@ -1,0 +1,127 @@
+"""Whom a member asks for a partition, whom not and why; what it opens and closes."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from srfix.recovery.errors import StateDirectoryError
+from srfix.recovery.serving.node import Freshness, Node, why_not
+from srfix.recovery.serving.starting import rocks_in
+from tests.recovery.serving.members import OWN, Neighbours, NoLog, node_of, report, served
+from tests.recovery.serving.records import TOPIC
+
+_DEAD = ("b:1", "c:1")
+
+
+def _asked(node: Node, **wanted: object) -> tuple[list[str], dict[str | None, str]]:
+    chosen, refused = node.candidates(node.stores["users"], 0, Freshness(**wanted))  # type: ignore[arg-type]
+    return [candidate.address for candidate in chosen], {refusal.member: refusal.reason for refusal in refused}
+
+
+class TestCandidates:
+    def test_the_active_member_comes_first_and_a_standby_that_is_much_fresher_before_it(self, tmp_path: Path) -> None:
+        node = node_of(tmp_path, ["b:1"], active="b:1", values=[b"1"] * 3)
+        report(node, "b:1", 3)
+        assert _asked(node)[0] == ["b:1", OWN]
+        report(node, "b:1", 3, end=2_000)
+        assert _asked(node)[0] == [OWN, "b:1"]
+
+    def test_the_standby_with_the_least_lag_follows(self, tmp_path: Path) -> None:
+        node = node_of(tmp_path, ["b:1", "c:1"], standbys=2, values=[b"1"])
+        report(node, "b:1", 50, end=60)
+        report(node, "c:1", 55, end=60)
+        assert _asked(node)[0] == [OWN, "c:1", "b:1"]
+
+    def test_a_member_that_has_reached_the_position_goes_before_the_active(self, tmp_path: Path) -> None:
+        node = node_of(tmp_path, ["b:1"], values=[b"1"])
+        report(node, "b:1", 8, end=9)
+        assert _asked(node, min_offsets={0: 8})[0] == ["b:1", OWN]
+
+    def test_a_dead_member_is_not_asked(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        node = node_of(tmp_path, ["b:1"], active="b:1", values=[b"1"])
+        report(node, "b:1", 1)
+        now = time.monotonic_ns()
+        monkeypatch.setattr(time, "monotonic_ns", lambda: now + 3_000_000_000)
+        chosen, why = _asked(node)
+        assert chosen == [OWN]
+        assert why["b:1"].startswith("it is not alive as of time ")
+
+    @pytest.mark.parametrize(
+        ("wanted", "why"),
+        [
+            ({"max_lag": 6}, "its lag of 7 records exceeds 6"),
+            ({"max_lag_ms": 10}, "ms exceeds 10 ms"),
+            ({"reads_standbys": False}, "it is not the active member for this partition"),
+        ],
+    )
+    def test_why_a_standby_is_not_asked(self, tmp_path: Path, wanted: dict[str, object], why: str) -> None:
+        node = node_of(tmp_path, ["b:1"], active="b:1", values=[b"1"] * 3, end=10)
+        chosen, refused = _asked(node, **wanted)
+        assert OWN not in chosen
+        assert why in refused[OWN]
+
+    def test_a_lag_of_which_nothing_was_heard_is_not_known(self, tmp_path: Path) -> None:
+        node = node_of(tmp_path, values=[b"1"])
+        (part,) = node.parts()
+        part.see_end(1, time.monotonic() - 60)
+        assert part.lag is None, "a log that nobody could ask may have gone on"
+        assert 60_000 <= (part.lag_ms or 0) < 70_000
+        assert _asked(node, max_lag=5) == ([], {OWN: "its lag is not known"})
+        assert _asked(node, max_lag_ms=5_000)[0] == []
+        assert _asked(node)[0] == [OWN]
+
+    def test_nobody_has_it(self, tmp_path: Path) -> None:
+        membership = Neighbours(("b:1",), {})
+        node = Node(
+            {"users": served()},
+            address=OWN,
+            membership=membership,
+            follower=cast("object", NoLog()),  # type: ignore[arg-type]
+            make_database=rocks_in(tmp_path),
+        )
+        chosen, refused = node.candidates(node.stores["users"], 0, Freshness())
+        assert chosen == []
+        assert why_not("users", refused).endswith("partition 0: no member has the partition yet.")
+
+
+class TestSettle:
+    def test_one_that_cannot_be_opened_is_said_and_tried_again_while_others_are_served(self, tmp_path: Path) -> None:
+        rocks, broken = rocks_in(tmp_path), {1}
+
+        def make(store: str, number: int):  # type: ignore[no-untyped-def]
+            if number in broken:
+                raise StateDirectoryError("no room")
+            return rocks(store, number)
+
+        node = node_of(tmp_path / "other", partitions=3)
+        node = Node(
+            {"users": served(3)},
+            address=OWN,
+            membership=Neighbours((OWN,), {(TOPIC, number): OWN for number in range(3)}),
+            follower=cast("object", NoLog()),  # type: ignore[arg-type]
+            make_database=make,
+        )
+        node.settle()
+        assert [part.number for part in node.parts()] == [0, 2]
+        assert list(node.problems()) == ["Partition 1 of users cannot be opened: no room"]
+        broken.clear()
+        node.settle()
+        assert sorted(part.number for part in node.parts()) == [0, 1, 2]
+        assert not list(node.problems())
+
+    def test_a_partition_stays_until_its_new_holder_has_caught_up(self, tmp_path: Path) -> None:
+        node = node_of(tmp_path, ["b:1"], standbys=0, values=[b"1"])
+        neighbours = cast("Neighbours", node.membership)
+        neighbours.active[TOPIC, 0] = "b:1"
+        node.settle()
+        assert node.parts(), "the new holder has said nothing yet"
+        report(node, "b:1", 0, end=1)
+        node.settle()
+        assert node.parts()
+        report(node, "b:1", 1)
+        node.settle()
+        assert not node.parts()
