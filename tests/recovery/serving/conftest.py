@@ -89,6 +89,13 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Member]]:
         yield starting
 
 
+@pytest.fixture(scope="module")
+def start_shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Member]]:
+    """For members that no test changes."""
+    with contextmanager(_starting)(tmp_path_factory.mktemp("shared")) as starting:
+        yield starting
+
+
 def _starting(tmp_path: Path) -> Iterator[Callable[..., Member]]:
     closing: list[Callable[[], None]] = []
 

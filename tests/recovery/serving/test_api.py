@@ -19,8 +19,12 @@ def _user(name: str, age: int | None = None) -> str:
     return json.dumps({"NAME": name, "AGE": age})
 
 
-@pytest.fixture
-def member(start: Start) -> Member:
+@pytest.fixture(scope="module")
+def member(start_shared: Start) -> Member:
+    return _filled(start_shared)
+
+
+def _filled(start: Start) -> Member:
     member = start()
     member.produce(
         *((f"k{number}", _user(f"v{number}", number)) for number in range(50)), ("gone", "x"), ("gone", None)
@@ -86,7 +90,8 @@ def test_counts(member: Member) -> None:
     assert member.http.get("/stores/users/count?prefix=k4").json()["count"] == 11
 
 
-def test_a_position_is_waited_for_and_never_undercut(member: Member) -> None:
+def test_a_position_is_waited_for_and_never_undercut(start: Start) -> None:
+    member = _filled(start)
     before = member.http.get("/stores/users/keys/k7").json()["position"]
     member.produce(("k7", _user("newer")))
     member.catch_up()

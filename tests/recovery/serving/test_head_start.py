@@ -17,12 +17,12 @@ from srfix.recovery.state.writing.stores import StoreToWrite
 from srfix.serde.subjects.names import Topic
 from tests.recovery.serving.records import rows_of
 
-DATA = Path(__file__).parents[1] / "state" / "data" / "3.9.2"
+DATA = Path(__file__).parents[1] / "state" / "data" / "kinds" / "3.9.2" / "state"
 APPLICATION = "xda9e9e-app"
 
 
 def _started(tmp_path: Path, store: StoreToWrite, topic: str, *, kept_ms: int | None = None) -> ServedPartition:
-    shutil.copytree(DATA, tmp_path / "state", dirs_exist_ok=True)
+    shutil.copytree(DATA, tmp_path / "state" / APPLICATION)
     served = ServedStore(
         application=APPLICATION, store=store, topic=Topic(topic), partitions=1, tombstones_kept_ms=kept_ms
     )
@@ -31,8 +31,8 @@ def _started(tmp_path: Path, store: StoreToWrite, topic: str, *, kept_ms: int | 
     return part
 
 
-def _on_disk(name: str) -> set[tuple[bytes, bytes | None, int | None, object]]:
-    (state,) = (state for state in read_state_directory(DATA) if state.application == APPLICATION)
+def _on_disk(name: str, folder: Path) -> set[tuple[bytes, bytes | None, int | None, object]]:
+    (state,) = read_state_directory(folder)
     stores = open_stores(state, name)
     return {(row.key, row.value, row.timestamp_ms, row.window) for store in stores for row in store.rows()}
 
@@ -50,7 +50,7 @@ def test_it_has_the_rows_and_goes_on_from_the_checkpoint(
 ) -> None:
     part = _started(tmp_path, StoreToWrite(name=name, kind=kind, retention_ms=retention_ms), topic)
     rows = {(row.key, row.value, row.timestamp_ms, row.window) for row in rows_of(part)}
-    assert rows == _on_disk(name)
+    assert rows == _on_disk(name, tmp_path / "state")
     assert rows
     assert (part.offset, part.notes, part.progress.is_mixed) == (offset, [], True)
     part.close()
@@ -76,7 +76,7 @@ def test_why_there_is_none(
 
 
 def test_a_damaged_directory_is_none(tmp_path: Path) -> None:
-    shutil.copytree(DATA, tmp_path / "state")
+    shutil.copytree(DATA, tmp_path / "state" / APPLICATION)
     for table in (tmp_path / "state" / APPLICATION / "1_0").rglob("*.sst"):
         table.write_bytes(b"\0" * table.stat().st_size)
     store = StoreToWrite(name="ts", kind=WrittenKind.TIMESTAMPED_KV)

@@ -7,11 +7,16 @@ from collections.abc import Callable
 
 import pytest
 
+from srfix.recovery.state.writing.kinds import WrittenKind
 from tests.recovery.serving.conftest import Member
 
 
-@pytest.fixture
-def member(start: Callable[..., Member]) -> Member:
+@pytest.fixture(scope="module")
+def member(start_shared: Callable[..., Member]) -> Member:
+    return _with_people(start_shared)
+
+
+def _with_people(start: Callable[..., Member]) -> Member:
     member = start()
     people = {"ann": 30, "bob": 17, "cid": None}
     member.produce(*((name, json.dumps({"NAME": name.upper(), "AGE": age})) for name, age in people.items()))
@@ -37,6 +42,12 @@ def _rows(member: Member, sql: str, **properties: object) -> list[list[object]]:
         ("NOT AGE > 20", {"bob"}),
         ("AGE IS NULL", {"cid"}),
         ("AGE IS NOT NULL", {"ann", "bob"}),
+        ("NOT AGE IN (17)", {"ann"}),
+        ("AGE IN (17, NULL)", {"bob"}),
+        ("AGE NOT IN (17, NULL)", set()),
+        ("AGE = 30.0", {"ann"}),
+        ("ID IN (" + ",".join(f"'{number}'" for number in range(2_000)) + ",'ann')", {"ann"}),
+        (" OR ".join(f"NAME = 'A{number}'" for number in range(800)) + " OR NAME = 'ANN'", {"ann"}),
         ("AGE BETWEEN 17 AND 20 OR ID = 'cid'", {"bob", "cid"}),
         ("ID >= 'b' AND ID <> 'cid'", {"bob"}),
         ("`NAME` = 'ANN'", {"ann"}),
@@ -72,22 +83,25 @@ def test_a_limit(member: Member) -> None:
         ("SELECT * FROM users GROUP BY age;", "GROUP"),
         ("SELECT * FROM nobody;", "does not exist"),
         ("SELECT WHO FROM users;", "WHO cannot be resolved"),
+        ("SELECT * FROM users WHERE WINDOWEND > 3 AND WHO = 1;", "WHO cannot be resolved"),
+        ("SELECT * FROM users WHERE ID = 5;", "is no key of users"),
+        ("SELECT * FROM users WHERE " + "a." * 5_000 + "b = 1;", "nests too deep"),
         ("SELECT * FROM users WHERE LCASE(ID) = 'x';", "is no value"),
         ("DROP TABLE users;", "one pull query"),
         ("INSERT INTO users VALUES ('x');", "one pull query"),
-        ("SELECT * FROM users WHERE " + "(" * 500 + "ID = 'a'" + ")" * 500, ""),
+        ("SELECT * FROM users WHERE " + "(" * 500 + "ID = 'a'" + ")" * 500, "nests too deep"),
         ("'" * 20_000, "at most"),
     ],
 )
 def test_what_is_no_pull_query(member: Member, sql: str, words: str) -> None:
     answer = member.http.post("/query", json={"ksql": sql})
-    if words:
-        assert (answer.status_code, answer.json()["error_code"]) == (400, 40001)
-        assert words in answer.json()["message"]
+    assert (answer.status_code, answer.json()["error_code"]) == (400, 40001)
+    assert words in answer.json()["message"]
     assert member.http.get("/stores").status_code == 200
 
 
-def test_lag_and_standby_reads_come_from_the_properties(member: Member) -> None:
+def test_lag_and_standby_reads_come_from_the_properties(start: Callable[..., Member]) -> None:
+    member = _with_people(start)
     assert _rows(member, "SELECT ID FROM users WHERE ID='ann';", **{"ksql.query.pull.max.allowed.offset.lag": "0"})
     part = member.node.part("users", 0)
     for part in member.node.parts():
@@ -111,3 +125,50 @@ def test_what_other_endpoints_say(member: Member) -> None:
     assert status["hostAlive"] is True
     lags = status["hostStoreLags"]["stateStoreLags"]["shop#users"]["lagByPartition"]
     assert {partition: lag["offsetLag"] for partition, lag in lags.items()} == {"0": 0, "1": 0, "2": 0}
+
+
+def test_rows_of_bytes_that_nobody_decodes_are_text_or_an_error_and_never_null(start: Callable[..., Member]) -> None:
+    from dataclasses import replace
+
+    member = start(is_decoded=False)
+    served = member.node.stores["users"]
+    columns = [("ID", "STRING"), ("V", "STRING")]
+    member.node.stores["users"] = replace(served, columns=columns, key_columns=["ID"])  # type: ignore[index]
+    member.produce(("ann", "one"), ("bob", b"\xff"))
+    member.catch_up()
+    assert _rows(member, "SELECT * FROM users WHERE ID = 'ann';") == [["ann", "one"]]
+    answer = member.http.post("/query", json={"ksql": "SELECT * FROM users;"}).json()
+    assert "is not decoded to V" in str(answer)
+
+
+def test_a_window_end_that_nobody_knows_is_an_error(start: Callable[..., Member]) -> None:
+    from dataclasses import replace
+
+    member = start(kind=WrittenKind.TIMESTAMPED_WINDOW, retention_ms=600_000)
+    served = member.node.stores["users"]
+    member.node.stores["users"] = replace(served, window_size_ms=None)  # type: ignore[index]
+    sql = "SELECT * FROM users WHERE ID = 'ann' AND WINDOWEND > 5;"
+    answer = member.http.post("/query", json={"ksql": sql})
+    assert (answer.status_code, answer.json()["error_code"]) == (400, 40001)
+    assert "--window-size-ms" in answer.json()["message"]
+
+
+def test_more_rows_than_an_answer_may_have_are_an_error(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("srfix.recovery.serving.ksql.MOST_ROWS", 2)
+    answer = member.http.post("/query", json={"ksql": "SELECT ID FROM users;"}).json()
+    assert "Give a LIMIT" in answer[-1]["errorMessage"]["message"]
+    assert len(_rows(member, "SELECT ID FROM users LIMIT 3;")) == 3
+
+
+def test_the_status_has_what_only_other_members_serve_and_ids_under_wrong_subjects(
+    start: Callable[..., Member],
+) -> None:
+    from dataclasses import replace
+
+    member = start()
+    member.node.stores["users"] = replace(member.node.stores["users"], wrong_ids={"s-value": [7]})  # type: ignore[index]
+    lags = member.node.own_lags
+    member.node.own_lags = lambda: {"strange": {}, **lags()}  # type: ignore[method-assign]
+    status = member.http.get("/clusterStatus")
+    assert status.status_code == 200
+    assert status.json()["srfixIdsUnderWrongSubjects"] == {"users": {"s-value": [7]}}

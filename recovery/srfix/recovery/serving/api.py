@@ -429,8 +429,9 @@ async def keys_of(store: Served, text: str) -> tuple[bytes, ...]:
 
     :raises UsageError: if the serializer takes neither.
     """
-    if store.key_bytes is None or has_prefix(text):
-        return (key_bytes(text),)
+    raw = key_bytes(text)
+    if store.key_bytes is None or has_prefix(text) or text != raw.decode("utf-8", "replace"):
+        return (raw,)
     as_json = json_of_key(text)
     return await written_keys(store, (text,) if as_json is None else (as_json, text))
 

@@ -24,7 +24,7 @@ from srfix.recovery.serving.gathering import Asked, Gathered, Piece
 from srfix.recovery.serving.guarding import Streamed
 from srfix.recovery.serving.liveness import PartitionLag
 from srfix.recovery.serving.node import ACTIVE, Freshness, NotChosen
-from srfix.recovery.serving.pull_queries import WINDOW_END, WINDOW_START, PullQuery, parse_pull_query
+from srfix.recovery.serving.pull_queries import WINDOW_END, WINDOW_START, PullQuery, parse_pull_query, value_in
 from srfix.recovery.serving.questions import Question, Served
 from srfix.serde.casing import is_same
 from srfix.serde.errors import SrfixError, UsageError
@@ -160,7 +160,7 @@ class Ksql:
             async for piece in pieces:
                 rows = await run_sync(fitting, piece) if len(piece.rows) > _MANY_ROWS else fitting(piece)
                 for row in rows[:left]:
-                    yield [row.get(name) for name in names]
+                    yield [value_in(row, name) for name in names]
                 left -= len(rows)
                 if left < 0 and pull.limit is None:
                     raise _UnansweredError(f"The answer has more than {MOST_ROWS:,} rows. Give a LIMIT.")
@@ -271,31 +271,31 @@ def _freshness(properties: Mapping[str, Any]) -> Freshness:
 
 
 def _row(store: Served, document: Mapping[str, Any]) -> dict[str, Any]:
-    """A row by ksqlDB's names of columns."""
-    if document["errors"]:
-        raise _UnansweredError(f"A row cannot be decoded: {document['errors'][0]['message']}")
+    """A row by ksqlDB's names of columns; `value_in` reads it."""
     window, row = document["window"], {}
     if window is not None:
         size = store.window_size_ms
         row[WINDOW_START] = window["start_ms"]
         row[WINDOW_END] = window["start_ms"] + size if window["end_ms"] is None and size else window["end_ms"]
+    errors = {error["role"]: error["message"] for error in document["errors"]}
     names = [name for name, _kind in store.columns or ()]
     keys = [name for name in names if name in store.key_columns]
-    return row | _half(document["key"], keys) | _half(document["value"], [name for name in names if name not in keys])
+    values = [name for name in names if name not in store.key_columns]
+    return row | _half(document["key"], keys, errors.get("key")) | _half(document["value"], values, errors.get("value"))
 
 
-def _half(half: Any, names: Sequence[str]) -> dict[str, Any]:
-    """The columns of a key or a value; one that was not decoded is a text, if there is one column, and never null."""
-    if isinstance(half, dict) and "$raw" not in half:
+def _half(half: Any, names: Sequence[str], error: str | None) -> dict[str, Any]:
+    """The columns of a key or a value. One that was not decoded is a text, if there is one column, or an error."""
+    is_raw = isinstance(half, dict) and "$raw" in half
+    if isinstance(half, dict) and not is_raw:
         fields = {field.upper(): _unmarked(value) for field, value in half.items()}
         return {name: fields.get(name.upper()) for name in names}
-    if isinstance(half, dict):
-        half = half["text"]
-        if half is None:
-            raise _UnansweredError(f"{', '.join(names)} is not text. Start the server with a format to decode it.")
-    if half is not None and len(names) != 1:
-        raise _UnansweredError(f"{', '.join(names)} cannot be made of {_json(half).decode()[:80]}.")
-    return dict.fromkeys(names, _unmarked(half))
+    value = _unmarked(half["text"] if is_raw else half)
+    if error is not None:
+        value = _UnansweredError(f"A row cannot be decoded: {error}")
+    elif half is not None and (value is None or len(names) != 1):
+        value = _UnansweredError(f"A row is not decoded to {', '.join(names)}. Start the server with a format for it.")
+    return dict.fromkeys(names, value)
 
 
 def _unmarked(value: Any) -> Any:

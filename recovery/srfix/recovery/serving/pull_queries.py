@@ -13,7 +13,7 @@ from decimal import Decimal
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
-from srfix.serde.errors import UsageError
+from srfix.serde.errors import SrfixError, UsageError
 from srfix.serde.schemas.models import Json
 
 if TYPE_CHECKING:
@@ -46,19 +46,26 @@ def parse_pull_query(sql: str) -> PullQuery:
     """
     :raises UsageError: for a text that is no SQL, or more than a pull query.
     """
-    import sqlglot
-    from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
     if len(sql) > MOST_SQL:
         raise UsageError(f"A statement has at most {MOST_SQL:,} characters.")
     try:
-        statements = [statement for statement in sqlglot.parse(sql, dialect=_DIALECT) if statement is not None]
-    except (SqlglotError, RecursionError) as error:
+        return _pull_query(sql)
+    except SqlglotError as error:
         if re.search(r"(?i)\bEMIT\s+(CHANGES|FINAL)\b", sql):
             raise UsageError("This server answers pull queries only: leave out EMIT CHANGES.") from None
-        first = str(error).splitlines()[0] if str(error) else "it nests too deep"
-        raise UsageError(f"The statement cannot be read: {_plain(first)}") from None
+        first = re.sub(r"\x1b\[[0-9;]*m", "", str(error).splitlines()[0])
+        raise UsageError(f"The statement cannot be read: {first}") from None
+    except RecursionError:
+        raise UsageError("The statement cannot be read: it nests too deep.") from None
+
+
+def _pull_query(sql: str) -> PullQuery:
+    import sqlglot
+    from sqlglot import exp
+
+    statements = [statement for statement in sqlglot.parse(sql, dialect=_DIALECT) if statement is not None]
     if len(statements) != 1 or not isinstance(statements[0], exp.Select):
         raise UsageError("This server answers one pull query at a time: SELECT … FROM table WHERE …;")
     select = statements[0]
@@ -77,10 +84,6 @@ def parse_pull_query(sql: str) -> PullQuery:
         limit=None if limit is None else _count(limit.expression),
         names=frozenset() if where is None else frozenset(_name(column.this) for column in where.find_all(exp.Column)),
     )
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
 def _name(node: exp.Expr) -> str:
@@ -118,8 +121,8 @@ def _only(node: exp.Expr) -> Iterator[tuple[str, tuple[Json, ...]]]:
     if isinstance(node, exp.Paren):
         yield from _only(node.this)
     elif isinstance(node, exp.And):
-        yield from _only(node.left)
-        yield from _only(node.right)
+        for operand in node.flatten(unnest=False):
+            yield from _only(operand)
     elif isinstance(node, exp.EQ):
         for column, other in ((node.left, node.right), (node.right, node.left)):
             if isinstance(column, exp.Column) and not isinstance(other, exp.Column):
@@ -134,12 +137,10 @@ def _condition(node: exp.Expr) -> Condition:
     match node:
         case exp.Paren():
             return _condition(node.this)
-        case exp.And():
-            one, other = _condition(node.left), _condition(node.right)
-            return lambda row: _and(one(row), other(row))
-        case exp.Or():
-            one, other = _condition(node.left), _condition(node.right)
-            return lambda row: _or(one(row), other(row))
+        case exp.And() | exp.Or():
+            combine = _and if isinstance(node, exp.And) else _or
+            conditions = [_condition(operand) for operand in node.flatten(unnest=False)]  # a chain may be long
+            return lambda row: reduce(combine, (condition(row) for condition in conditions))
         case exp.Not():
             inner = _condition(node.this)
             return lambda row: _not(inner(row))
@@ -186,12 +187,22 @@ def _not(value: bool | None) -> bool | None:
     return None if value is None else not value
 
 
+def value_in(row: Row, name: str) -> Any:
+    """
+    :raises SrfixError: if the row has an error in the place of the value: it is not a null.
+    """
+    value = row.get(name)
+    if isinstance(value, SrfixError):
+        raise value
+    return value
+
+
 def _value(node: exp.Expr) -> Callable[[Row], Any]:
     from sqlglot import exp
 
     if isinstance(node, exp.Column):
         name = _name(node.this)
-        return lambda row: row.get(name)
+        return lambda row: value_in(row, name)
     literal = _literal(node)
     return lambda _row: literal
 
