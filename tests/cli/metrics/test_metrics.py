@@ -7,18 +7,24 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.request import Request, urlopen
 
+import httpx
 import pytest
 import yaml
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
+from starlette.testclient import TestClient
 
 from srfix.cli.commands.watch import ALERTS, DASHBOARD, kept_text
 from srfix.cli.metrics.serving import serving
 from srfix.cli.metrics.standing import Families, Standing
 from srfix.recovery.findings import Diagnosis, Finding, IdAtFault, Severity, Skipped
+from srfix.recovery.serving.api import Api, Settings
+from srfix.recovery.serving.guarding import Credentials
+from srfix.recovery.serving.page import page_routes
 from srfix.recovery.watch.events import (
     Deferred,
     End,
@@ -33,6 +39,7 @@ from srfix.recovery.watch.events import (
 from srfix.serde.subjects.names import Role, Subject
 from srfix.serde.wire import SchemaId
 from tests.cli.kept_demo import Parts
+from tests.recovery.serving.members import node_of
 
 HOSTILE = 'a"b\\c\nd{e="f"} 1\n# TYPE evil counter\x00\u202e'
 FINDING = Finding(
@@ -155,9 +162,23 @@ class TestHealth:
 METRIC = re.compile(r"\bsrfix_[a-z_]+\b")
 
 
+def served() -> dict[str, set[str]]:
+    """The metrics of `srfix serve`, and their labels."""
+    with TemporaryDirectory() as folder:
+        node = node_of(Path(folder), values=[b"v"])
+        api = Api(node, httpx.AsyncClient(), Settings(credentials=Credentials()))
+        api.add_routes(page_routes(api, {}, "0.1.0"))
+        http = TestClient(api.app)
+        assert http.get("/stores/users/keys/k").status_code == 200
+        text = http.get("/metrics").text
+        node.close()
+    families = text_string_to_metric_families(text)
+    return {sample.name: set(sample.labels) for family in families for sample in family.samples}
+
+
 class TestKept:
     def test_every_metric_of_the_dashboard_is_told(self) -> None:
-        assert set(METRIC.findall(kept_text(DASHBOARD))) <= told(everything()).keys()
+        assert set(METRIC.findall(kept_text(DASHBOARD))) <= told(everything()).keys() | served().keys()
 
     def test_every_metric_of_the_alerts_is_told(self) -> None:
         rules = [rule for group in yaml.safe_load(kept_text(ALERTS))["groups"] for rule in group["rules"]]
@@ -167,6 +188,7 @@ class TestKept:
 
     def test_the_labels_that_alerts_and_dashboard_speak_of_are_told(self) -> None:
         known = {name for samples in told(everything()).values() for labels in samples for name, _value in labels}
+        known |= set().union(*served().values())
         spoken = set(re.findall(r"\$labels\.(\w+)", kept_text(ALERTS)))
         spoken |= set(re.findall(r"\{\{(\w+)\}\}", kept_text(DASHBOARD)))
         assert spoken <= known

@@ -143,7 +143,7 @@ def _starting(tmp_path: Path) -> Iterator[Callable[..., Member]]:
         node.follower.start()
         closing.append(node.close)
         api = Api(node, httpx.AsyncClient(), Settings(credentials=credentials or Credentials()))
-        api.add_routes([*ksql_routes(api, "0.1.0"), *page_routes(api, openapi("0.1.0"))])
+        api.add_routes([*ksql_routes(api, "0.1.0"), *page_routes(api, openapi("0.1.0"), "0.1.0")])
         http = TestClient(api.app)
         http.__enter__()
         closing.append(lambda: http.__exit__(None, None, None))

@@ -169,7 +169,7 @@ class TestFaults:
     def test_a_thread_that_trips_goes_on(self, followed: Followed, monkeypatch: pytest.MonkeyPatch) -> None:
         followed.produce(0, b"a")
         part = followed.partition(0)
-        tripped = []
+        tripped: list[int] = []
 
         def trips(*_: object) -> None:
             if not tripped:

@@ -5,7 +5,8 @@ A database has numbered parts, one for each segment of a window or session store
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, cast
@@ -23,6 +24,7 @@ _PART: Final = "part-"
 _MEMTABLES_SIZE: Final = 16 << 20
 """How much a database keeps in memory before it writes it out."""
 _MOST_PARTS: Final = 1_000
+_PROPERTIES: Final = {"rows": "rocksdb.estimate-num-keys", "bytes": "rocksdb.live-sst-files-size"}
 
 
 class WrittenElsewhereError(StateDirectoryError):
@@ -68,6 +70,9 @@ class PartitionDatabase(Protocol):
 
     def clear(self) -> None:
         """Removes everything, the progress first."""
+
+    def measured(self) -> Mapping[str, int]:
+        """What it knows of itself: `rows` (estimated), `bytes`, `cache_hits`, `cache_misses`."""
 
     def close(self) -> None: ...
 
@@ -122,7 +127,8 @@ class RocksDatabase:
         from rocksdict import Rdict
 
         self._folder.mkdir(parents=True, exist_ok=True)
-        options = _options()
+        options = self._options = _options()
+        options.enable_statistics()
         options.create_if_missing(True)
         options.create_missing_column_families(True)
         is_there = (self._folder / "CURRENT").is_file()
@@ -170,6 +176,16 @@ class RocksDatabase:
         self._families[_META].delete(_PROGRESS)
         for part in self.parts():
             self.drop(part)
+
+    def measured(self) -> Mapping[str, int]:
+        families = [self._families[f"{_PART}{part}"] for part in self.parts()]
+        sums = {
+            what: sum(family.property_int_value(name) or 0 for family in families) for what, name in _PROPERTIES.items()
+        }
+        counts = re.findall(
+            r"^rocksdb\.block\.cache\.(hit|miss) COUNT : (\d+)$", self._options.get_statistics() or "", re.M
+        )
+        return sums | {{"hit": "cache_hits", "miss": "cache_misses"}[what]: int(count) for what, count in counts}
 
     def close(self) -> None:
         # An open handle keeps the database open.

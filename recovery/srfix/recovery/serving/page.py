@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
+from anyio.to_thread import run_sync
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.exposition import choose_encoder
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,6 +16,7 @@ from starlette.routing import Route
 
 from srfix.recovery.serving.api import Api
 from srfix.recovery.serving.documents import AtTime
+from srfix.recovery.serving.partition import ServedPartition
 
 _PAGE: Final = """<!doctype html>
 <html lang="en">
@@ -48,13 +50,13 @@ pre { background: #f4f4f4; overflow: auto; padding: .6rem }
 """
 
 
-def page_routes(api: Api, description: dict[str, Any]) -> Sequence[Route]:
+def page_routes(api: Api, description: dict[str, Any], version: str) -> Sequence[Route]:
     import jinja2
 
     template = jinja2.Environment(autoescape=True).from_string(_PAGE)
     description_text = msgspec.json.encode(description)
     registry = CollectorRegistry()
-    for collector in (_Families(api), api.requests, api.gathering.seconds):
+    for collector in (_Families(api, version), api.requests, api.gathering.seconds):
         registry.register(collector)
 
     async def page(request: Request) -> Response:
@@ -68,7 +70,7 @@ def page_routes(api: Api, description: dict[str, Any]) -> Sequence[Route]:
 
     async def metrics(request: Request) -> Response:
         encode, media_type = choose_encoder(request.headers.get("accept", ""))
-        return Response(encode(registry), media_type=media_type)
+        return Response(await run_sync(encode, registry), media_type=media_type)
 
     async def openapi_json(_request: Request) -> Response:
         return Response(description_text, media_type="application/json")
@@ -81,39 +83,51 @@ def page_routes(api: Api, description: dict[str, Any]) -> Sequence[Route]:
     ]
 
 
+_OF_PARTITIONS: Final[tuple[tuple[type[GaugeMetricFamily | CounterMetricFamily], str, str], ...]] = (
+    (GaugeMetricFamily, "offset", "The next offset to read."),
+    (GaugeMetricFamily, "lag_records", "The offsets between the end of the log and what was read."),
+    (GaugeMetricFamily, "lag_milliseconds", "The age of the last record while there are later ones."),
+    (CounterMetricFamily, "records", "Records that were applied."),
+    (CounterMetricFamily, "record_bytes", "Bytes of their keys and values."),
+    (GaugeMetricFamily, "rows", "Rows, as RocksDB estimates them."),
+    (GaugeMetricFamily, "bytes", "Bytes of the rows on disk."),
+    (CounterMetricFamily, "cache_hits", "Blocks that were found in the cache."),
+    (CounterMetricFamily, "cache_misses", "Blocks that were read from disk."),
+)
+
+
 class _Families:
     """What Prometheus gets."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, version: str) -> None:
         self._api = api
+        self._version = version
 
     def describe(self) -> Iterator[Metric]:
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        labels = ("store", "partition")
-        numbers = {
-            "srfix_serve_offset": ("The next offset to read.", "offset"),
-            "srfix_serve_lag_records": ("The offsets between the end of the log and what was read.", "lag"),
-            "srfix_serve_lag_milliseconds": ("The age of the last record while there are later ones.", "lag_ms"),
-        }
-        parts = self._api.node.parts()
-        for name, (about, attribute) in numbers.items():
-            family = GaugeMetricFamily(name, about, labels=labels)
-            for part in parts:
-                value = getattr(part, attribute)
-                if value is not None:
+        node = self._api.node
+        numbers = [(part, _numbers(part)) for part in node.parts()]
+        for kind, name, about in _OF_PARTITIONS:
+            family = kind(f"srfix_serve_{name}", about, labels=("store", "partition"))
+            for part, values in numbers:
+                if (value := values.get(name)) is not None:
                     family.add_metric((part.served.name, str(part.number)), value)
             yield family
-        counters = {
-            "srfix_serve_records": ("Records that were applied.", "applied"),
-            "srfix_serve_record_bytes": ("Bytes of their keys and values.", "applied_bytes"),
-        }
-        for name, (about, attribute) in counters.items():
-            counter = CounterMetricFamily(name, about, labels=labels)
-            for part in parts:
-                counter.add_metric((part.served.name, str(part.number)), getattr(part, attribute))
-            yield counter
         yield GaugeMetricFamily("srfix_serve_iterators", "Long answers that are open.", self._api.gathering.iterators)
-        members = self._api.node.membership.members().addresses
-        yield GaugeMetricFamily("srfix_serve_members", "The members of the group.", len(members))
+        yield GaugeMetricFamily(
+            "srfix_serve_members", "Members of the group.", len(node.membership.members().addresses)
+        )
+        yield InfoMetricFamily("srfix_build", "The version of srfix.", {"version": self._version})
+
+
+def _numbers(part: ServedPartition) -> Mapping[str, int | None]:
+    return {
+        "offset": part.offset,
+        "lag_records": part.lag,
+        "lag_milliseconds": part.lag_ms,
+        "records": part.applied,
+        "record_bytes": part.applied_bytes,
+        **part.measured(),
+    }

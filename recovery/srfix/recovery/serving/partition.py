@@ -12,7 +12,7 @@ Records without a key are left out, a tombstone removes, and a record older than
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import islice
@@ -354,6 +354,10 @@ class ServedPartition:
             is_in_use=True,
             opening=lambda path: nullcontext(opened[path]),
         )
+
+    def measured(self) -> Mapping[str, int]:
+        with self._lock:
+            return {} if self._is_closed else self.database.measured()
 
     def close(self) -> None:
         with self._lock:

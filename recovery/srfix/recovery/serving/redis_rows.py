@@ -11,7 +11,7 @@ member has written to the partition meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from srfix.recovery.errors import StateDirectoryError
@@ -71,6 +71,9 @@ class RedisDatabase:
         self._progress = None
         for part in self.parts():
             self.drop(part)
+
+    def measured(self) -> Mapping[str, int]:
+        return {"rows": sum(self.client.zcard(f"{self.name}:{part}:keys") for part in self.parts())}
 
     def close(self) -> None: ...
 

@@ -155,7 +155,7 @@ def serve(
 
 
 def _more_routes(api: Api, version: str) -> Sequence[Route]:
-    return [*ksql_routes(api, version), *page_routes(api, openapi(version))]
+    return [*ksql_routes(api, version), *page_routes(api, openapi(version), version)]
 
 
 def _listening(place: Place) -> socket.socket:
