@@ -12,7 +12,8 @@ member has written to the partition meanwhile.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from contextlib import contextmanager
+from typing import Any, Final, NoReturn
 
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.serving.databases import MakeDatabase, WrittenElsewhereError
@@ -42,19 +43,32 @@ def redis_rows(url: str, application: str) -> MakeDatabase:
     return lambda store, number: RedisDatabase(client, f"{{srfix/{application}/{store}/{number}}}")
 
 
+@contextmanager
+def _in_words() -> Iterator[None]:
+    """Turns what Redis says into an error of srfix, without the values in it."""
+    from redis import RedisError
+
+    try:
+        yield
+    except RedisError as error:
+        raise StateDirectoryError(f"Redis did not do what was asked ({type(error).__name__})") from None
+
+
 class RedisDatabase:
     is_near = False
 
     def __init__(self, client: Any, name: str) -> None:
         self.client = client
         self.name = name
-        self._progress: bytes | None = client.get(f"{name}:progress")
+        with _in_words():
+            self._progress: bytes | None = client.get(f"{name}:progress")
 
     def progress(self) -> bytes | None:
         return self._progress
 
     def parts(self) -> Sequence[int]:
-        return sorted(int(part) for part in self.client.smembers(f"{self.name}:parts"))
+        with _in_words():
+            return sorted(int(part) for part in self.client.smembers(f"{self.name}:parts"))
 
     def rows(self, part: int, family: str, *, is_frozen: bool = False) -> OpenedDatabase:
         return _RedisRows(self.client, f"{self.name}:{part}", family)
@@ -63,26 +77,29 @@ class RedisDatabase:
         return RedisBatch(self)
 
     def drop(self, part: int) -> None:
-        self.client.delete(f"{self.name}:{part}:keys", f"{self.name}:{part}:rows")
-        self.client.srem(f"{self.name}:parts", part)
+        with _in_words():
+            self.client.delete(f"{self.name}:{part}:keys", f"{self.name}:{part}:rows")
+            self.client.srem(f"{self.name}:parts", part)
 
     def clear(self) -> None:
-        self.client.delete(f"{self.name}:progress")
+        with _in_words():
+            self.client.delete(f"{self.name}:progress")
         self._progress = None
         for part in self.parts():
             self.drop(part)
 
     def measured(self) -> Mapping[str, int]:
-        return {"rows": sum(self.client.zcard(f"{self.name}:{part}:keys") for part in self.parts())}
+        with _in_words():
+            return {"rows": sum(self.client.zcard(f"{self.name}:{part}:keys") for part in self.parts())}
 
     def close(self) -> None: ...
 
-    def commit(self, changes: dict[tuple[int, bytes], bytes | None], progress: bytes) -> None:
+    def commit(self, changes: Mapping[tuple[int, bytes], bytes | None], progress: bytes) -> None:
         """
         :raises WrittenElsewhereError: if another member has written meanwhile; nothing of the batch is written.
         :raises StateDirectoryError: if Redis does not answer.
         """
-        import redis
+        from redis import WatchError
 
         by_part: dict[int, tuple[dict[bytes, bytes], list[bytes]]] = {}
         for (part, key), value in changes.items():
@@ -91,31 +108,29 @@ class RedisDatabase:
                 gone.append(key)
             else:
                 put[key] = value
-        try:
-            with self.client.pipeline(transaction=True) as pipe:
-                pipe.watch(f"{self.name}:progress")
-                self._refuse_others(pipe.get(f"{self.name}:progress"))
-                pipe.multi()
-                for part, (put, gone) in by_part.items():
-                    if put:
-                        pipe.zadd(f"{self.name}:{part}:keys", dict.fromkeys(put, 0))
-                        pipe.hset(f"{self.name}:{part}:rows", mapping=put)
-                        pipe.sadd(f"{self.name}:parts", part)
-                    if gone:
-                        pipe.zrem(f"{self.name}:{part}:keys", *gone)
-                        pipe.hdel(f"{self.name}:{part}:rows", *gone)
-                pipe.set(f"{self.name}:progress", progress)
+        with _in_words(), self.client.pipeline(transaction=True) as pipe:
+            pipe.watch(f"{self.name}:progress")
+            if pipe.get(f"{self.name}:progress") != self._progress:
+                self._refuse()
+            pipe.multi()
+            for part, (put, gone) in by_part.items():
+                if put:
+                    pipe.zadd(f"{self.name}:{part}:keys", dict.fromkeys(put, 0))
+                    pipe.hset(f"{self.name}:{part}:rows", mapping=put)
+                    pipe.sadd(f"{self.name}:parts", part)
+                if gone:
+                    pipe.zrem(f"{self.name}:{part}:keys", *gone)
+                    pipe.hdel(f"{self.name}:{part}:rows", *gone)
+            pipe.set(f"{self.name}:progress", progress)
+            try:
                 pipe.execute()
-        except redis.WatchError:
-            self._refuse_others(self.client.get(f"{self.name}:progress"))
-        except redis.RedisError as error:
-            raise StateDirectoryError(f"Redis did not take the rows ({type(error).__name__})") from None
+            except WatchError:
+                self._refuse()
         self._progress = progress
 
-    def _refuse_others(self, progress: bytes | None) -> None:
-        if progress != self._progress:
-            self._progress = progress
-            raise WrittenElsewhereError("another member has written this partition in Redis")
+    def _refuse(self) -> NoReturn:
+        self._progress = self.client.get(f"{self.name}:progress")
+        raise WrittenElsewhereError("another member has written this partition in Redis")
 
 
 class RedisBatch:
@@ -130,8 +145,13 @@ class RedisBatch:
         self._changes[part, key] = None
 
     def delete_range(self, part: int, start: bytes, end: bytes) -> None:
-        for key in self._database.client.zrangebylex(f"{self._database.name}:{part}:keys", b"[" + start, b"(" + end):
-            self._changes[part, key] = None
+        with _in_words():
+            keys = self._database.client.zrangebylex(f"{self._database.name}:{part}:keys", b"[" + start, b"(" + end)
+        self._changes |= {
+            (part, key): None
+            for key in (*keys, *(key for of, key in self._changes if of == part))
+            if start <= key < end
+        }
 
     def commit(self, progress: bytes) -> None:
         self._database.commit(self._changes, progress)
@@ -152,13 +172,18 @@ class _RedisRows(OpenedDatabase):
         self, family: str, *, start: bytes | None = None, size: int = ROWS_IN_A_CHUNK
     ) -> Iterator[list[tuple[bytes, bytes]]]:
         after = b"-" if start is None else b"[" + start
-        while keys := self._client.zrangebylex(f"{self._name}:keys", after, b"+", start=0, num=size):
-            values = self._client.hmget(f"{self._name}:rows", keys)
+        while True:
+            with _in_words():
+                keys = self._client.zrangebylex(f"{self._name}:keys", after, b"+", start=0, num=size)
+                values = self._client.hmget(f"{self._name}:rows", keys) if keys else []
+            if not keys:
+                return
             pairs = [(key, value) for key, value in zip(keys, values, strict=True) if value is not None]
             if pairs:
                 yield pairs
             after = b"(" + keys[-1]
 
     def get(self, family: str, key: bytes) -> bytes | None:
-        value = self._client.hget(f"{self._name}:rows", key)
+        with _in_words():
+            value = self._client.hget(f"{self._name}:rows", key)
         return value if isinstance(value, bytes) else None
