@@ -45,10 +45,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Pope
 
 
 @pytest.fixture
-def make(server: subprocess.Popen[bytes]) -> MakeDatabase:
-    url = f"unix://{server.socket}"  # type: ignore[attr-defined]
-    redis.Redis.from_url(url).flushall()
-    return redis_rows(url, "shop")
+def make(server: object) -> MakeDatabase:
+    return _emptied(server)
 
 
 def _opened(make: MakeDatabase, store: StoreToWrite = KV) -> ServedPartition:
@@ -65,7 +63,7 @@ def _opened(make: MakeDatabase, store: StoreToWrite = KV) -> ServedPartition:
 def test_it_has_the_rows_of_a_restore(
     kind: WrittenKind, data: st.DataObject, server: object, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    make = make_again(server)
+    make = _emptied(server)
     records = data.draw(_records(kind))
     store = _store(kind)
     for record in records:
@@ -75,7 +73,7 @@ def test_it_has_the_rows_of_a_restore(
     assert shown == {(row.key, row.value, row.window, row.valid_from_ms) for row in expected}
 
 
-def make_again(server: object) -> MakeDatabase:
+def _emptied(server: object) -> MakeDatabase:
     url = f"unix://{server.socket}"  # type: ignore[attr-defined]
     redis.Redis.from_url(url).flushall()
     return redis_rows(url, "shop")
@@ -100,7 +98,6 @@ def test_one_whose_rows_another_removed_begins_anew(make: MakeDatabase) -> None:
 
 def test_a_redis_that_is_gone_is_an_error_in_words(tmp_path: Path, make: MakeDatabase) -> None:
     part = _opened(make)
-    part.database.client.connection_pool.disconnect()  # type: ignore[attr-defined]
-    part.database.client.connection_pool.connection_kwargs["path"] = str(tmp_path / "none")  # type: ignore[attr-defined]
+    part.database.client = redis.Redis.from_url(f"unix://{tmp_path}/none")  # type: ignore[attr-defined]
     with pytest.raises(StateDirectoryError, match=r"^Redis did not do what was asked \(ConnectionError\)$"):
         part.apply([Record(0, b"a", b"1")])  # type: ignore[list-item]

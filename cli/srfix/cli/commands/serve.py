@@ -363,7 +363,7 @@ class _Starting:
             until=until or (Until.END if topic == changelog else Until.COMMITTED),
             isolation=reads,
             tombstones_kept_ms=int(configs.get("delete.retention.ms", _TOMBSTONES_MS)) if "compact" in policy else None,
-            origin=self.connection.cluster_shown or "",
+            origin=self.cluster.cluster_id,
         )
 
     def _source(self, name: str) -> Topic:

@@ -54,6 +54,9 @@ class Cluster:
         except (KafkaException, TypeError, ValueError) as error:
             raise self._client.refused_config(error) from None
 
+    cluster_id = ""
+    """Which cluster this is, whatever its addresses; "" before `topics` was asked."""
+
     def __enter__(self) -> Self:
         return self
 
@@ -90,6 +93,7 @@ class Cluster:
             else:
                 # If no listed broker is the controller, nobody would answer a question to the controller.
                 self._lacks_controller = listing.controller_id not in listing.brokers
+                self.cluster_id = listing.cluster_id or ""
                 self._listed = {Topic(name): len(listing.topics[name].partitions) for name in sorted(listing.topics)}
                 return self._listed
 

@@ -59,7 +59,7 @@ class ServedStore:
     """How long the topic keeps tombstones (`delete.retention.ms`), if it is compacted. A database that was left alone for
     longer could lack deletes, so it is filled anew."""
     origin: str = ""
-    """The cluster, and the topic's id: rows of another origin are not served."""
+    """The cluster: rows of another origin are not served."""
 
     @property
     def name(self) -> str:

@@ -147,11 +147,8 @@ class RedisBatch:
     def delete_range(self, part: int, start: bytes, end: bytes) -> None:
         with _in_words():
             keys = self._database.client.zrangebylex(f"{self._database.name}:{part}:keys", b"[" + start, b"(" + end)
-        self._changes |= {
-            (part, key): None
-            for key in (*keys, *(key for of, key in self._changes if of == part))
-            if start <= key < end
-        }
+        own = [key for of_part, key in self._changes if of_part == part and start <= key < end]
+        self._changes |= {(part, key): None for key in (*keys, *own)}
 
     def commit(self, progress: bytes) -> None:
         self._database.commit(self._changes, progress)
