@@ -49,8 +49,19 @@ def make(server: object) -> MakeDatabase:
     return _emptied(server)
 
 
+OPEN: list[ServedPartition] = []
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    yield
+    while OPEN:
+        OPEN.pop().close()
+
+
 def _opened(make: MakeDatabase, store: StoreToWrite = KV) -> ServedPartition:
-    return ServedPartition(served_store(store), 0, make("users", 0))
+    OPEN.append(ServedPartition(served_store(store), 0, make("users", 0)))
+    return OPEN[-1]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +86,8 @@ def test_it_has_the_rows_of_a_restore(
 
 def _emptied(server: object) -> MakeDatabase:
     url = f"unix://{server.socket}"  # type: ignore[attr-defined]
-    redis.Redis.from_url(url).flushall()
+    with redis.Redis.from_url(url) as client:
+        client.flushall()
     return redis_rows(url, "shop")
 
 
@@ -98,6 +110,7 @@ def test_one_whose_rows_another_removed_begins_anew(make: MakeDatabase) -> None:
 
 def test_a_redis_that_is_gone_is_an_error_in_words(tmp_path: Path, make: MakeDatabase) -> None:
     part = _opened(make)
+    part.database.close()
     part.database.client = redis.Redis.from_url(f"unix://{tmp_path}/none")  # type: ignore[attr-defined]
     with pytest.raises(StateDirectoryError, match=r"^Redis did not do what was asked \(ConnectionError\)$"):
         part.apply([Record(0, b"a", b"1")])  # type: ignore[list-item]

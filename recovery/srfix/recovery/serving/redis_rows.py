@@ -92,7 +92,8 @@ class RedisDatabase:
         with _in_words():
             return {"rows": sum(self.client.zcard(f"{self.name}:{part}:keys") for part in self.parts())}
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        self.client.close()  # whoever asks it next connects again
 
     def commit(self, changes: Mapping[tuple[int, bytes], bytes | None], progress: bytes) -> None:
         """
