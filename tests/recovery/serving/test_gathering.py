@@ -11,7 +11,8 @@ import httpx
 import msgspec
 import pytest
 
-from srfix.recovery.serving.gathering import Piece, offsets_of, token_of
+from srfix.recovery.serving.gathering import PartitionRead, Piece, offsets_of, token_of
+from srfix.recovery.serving.liveness import PartitionLag
 from srfix.recovery.serving.node import Freshness, Node
 from srfix.recovery.serving.questions import Question
 from srfix.serde.errors import UsageError
@@ -22,13 +23,10 @@ EVERYTHING = Question()
 
 def _line(value: str, *, number: int = 0, offset: int = 9, done: bool = True, problem: str | None = None) -> bytes:
     rows = [] if problem else [msgspec.Raw(msgspec.json.encode(value))]
+    lag = PartitionLag(current=offset, end=offset, lag_ms=0, is_caught_up=True)
     piece = Piece(
         partition=number,
-        member="b:1",
-        role="active",
-        offset=offset,
-        end=offset,
-        lag_ms=0,
+        read=None if problem else PartitionRead.at(number, "b:1", "active", lag),
         rows=rows,
         done=done,
         problem=problem,

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import parse_qsl, unquote_to_bytes
 
 import msgspec
-from anyio.to_thread import run_sync
 from prometheus_client import Counter
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -20,6 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from srfix.recovery.documents import Document
+from srfix.recovery.serving.asking import freshness_of, key_of, keys_of, params_of, within_of
 from srfix.recovery.serving.documents import (
     MOST_ROWS,
     MOST_TIMEOUT_S,
@@ -42,7 +40,6 @@ from srfix.recovery.serving.gathering import (
     Gathered,
     Gathering,
     PartitionRead,
-    Piece,
     offsets_of,
     token_of,
 )
@@ -53,21 +50,16 @@ from srfix.recovery.serving.rounds import HEARTBEAT_PATH, LAG_PATH, Rounds
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.stores.rows import RowFilter
-from srfix.recovery.typed_keys import has_prefix, json_of_key, key_bytes
-from srfix.serde.errors import EncodeError, SrfixError, UsageError
+from srfix.serde.errors import SrfixError, UsageError
 from srfix.serde.hints import nearest
-from srfix.serde.schemas.models import Json
 
 if TYPE_CHECKING:
     import httpx
     from starlette.types import ASGIApp
 
-_LAG: Final = re.compile(r"([0-9]{1,18})(ms|s)?", re.ASCII)
 JSON: Final = "application/json"
 _LINES: Final = "application/x-ndjson"
 _BYTES: Final = "application/octet-stream"
-_KEEPS_BYTES: Final = "surrogateescape"
-_MANY_KEYS: Final = 100
 _MISTAKES: Final = (HTTPException, SrfixError, msgspec.MsgspecError, RecursionError)
 
 
@@ -208,26 +200,16 @@ class Api:
         for number in numbers:
             candidates, refused = self.node.candidates(store, number, Freshness())
             missing += () if candidates else refused
-            for candidate in candidates:
-                lag = candidate.lag
-                if lag is not None:
-                    behind = None if lag.end is None else max(lag.end - lag.current, 0)
-                    reads.append(
-                        PartitionRead(
-                            partition=number,
-                            member=candidate.address,
-                            role=candidate.role,
-                            offset=lag.current,
-                            end=lag.end,
-                            lag=behind,
-                            lag_ms=lag.lag_ms,
-                        )
-                    )
+            reads += [
+                PartitionRead.at(number, candidate.address, candidate.role, candidate.lag)
+                for candidate in candidates
+                if candidate.lag is not None
+            ]
         return reads, missing
 
     async def partition_of(self, request: Request, _params: Params) -> Response:
         store = self.store(request.path_params["store"])
-        keys = await keys_of(store, _key_of(request))
+        keys = await keys_of(store, key_of(request))
         numbers = Question(keys=keys).partitions(store.spec.partitions, store.partitioner)
         reads, missing = self._whereabouts(store, numbers)
         document = PartitionOfKey(store=store.name, keys=[key.hex() for key in keys], partitions=reads, missing=missing)
@@ -235,7 +217,7 @@ class Api:
 
     async def key(self, request: Request, params: AtTime) -> Response:
         store = self.store(request.path_params["store"])
-        return await self.key_of(store, _key_of(request), params, is_raw=_BYTES in request.headers.get("accept", ""))
+        return await self.key_of(store, key_of(request), params, is_raw=_BYTES in request.headers.get("accept", ""))
 
     async def key_of(self, store: Served, key: str, params: AtTime, *, is_raw: bool = False) -> Response:
         if params.at is not None and store.spec.store.kind is not WrittenKind.VERSIONED:
@@ -257,7 +239,7 @@ class Api:
         if not fits(form):
             raise HTTPException(400, f"The store {store.name} ({form.value}) has no {what}.")
         within = RowFilter(window_from_ms=params.first, window_to_ms=params.last)
-        question = Question(keys=await keys_of(store, _key_of(request)), within=within)
+        question = Question(keys=await keys_of(store, key_of(request)), within=within)
         return await self._short(store, question, params)
 
     async def all_rows(self, request: Request, params: WithinKeys) -> Response:
@@ -366,38 +348,28 @@ class Api:
         first = await anext(pieces, None)
         if first is None and gathered.failed:
             return error_response(503, why_not(store.name, gathered.failed), gathered.failed)
-
-        async def all_pieces() -> AsyncGenerator[Piece]:
-            async with aclosing(pieces):
-                if first is not None:
-                    yield first
-                async for piece in pieces:
-                    yield piece
-
         as_lines = _LINES in request.headers.get("accept", "")
-        body = self._streamed(asked, gathered, all_pieces(), params, as_lines=as_lines)
-        return Streamed(body, media_type=_LINES if as_lines else JSON, most_s=asked.left_s)
+        separator = b"\n" if as_lines else b","
 
-    async def _streamed(
-        self, asked: Asked, gathered: Gathered, pieces: AsyncGenerator[Piece], params: WithinKeys, *, as_lines: bool
-    ) -> AsyncGenerator[bytes]:
-        """A JSON object whose rows come first, or a row on each line and at last the rest of the object."""
-        left, is_cut, separator = params.limit, False, b"\n" if as_lines else b","
-        if not as_lines:
-            yield b'{"rows":['
-        async with aclosing(pieces):
-            async for piece in pieces:
-                rows = [bytes(row) for row in piece.rows[:left]]
-                is_cut = len(piece.rows) > left
-                if rows:
-                    yield (b"" if left == params.limit else separator) + separator.join(rows)
-                left -= len(rows)
-                if is_cut:
-                    break
-        end = msgspec.to_builtins(self._end(asked.store, gathered, params, is_cut=is_cut))
-        del end["rows"]
-        text = msgspec.json.encode(end)
-        yield (b"\n" if left < params.limit else b"") + text + b"\n" if as_lines else b"]," + text[1:] + b"\n"
+        async def body() -> AsyncGenerator[bytes]:
+            """A JSON object whose rows come first, or a row on each line and at last the rest of the object."""
+            left, is_cut, piece = params.limit, False, first
+            if not as_lines:
+                yield b'{"rows":['
+            async with aclosing(pieces):
+                while piece is not None and not is_cut:
+                    rows = [bytes(row) for row in piece.rows[:left]]
+                    is_cut = len(piece.rows) > left
+                    if rows:
+                        yield (b"" if left == params.limit else separator) + separator.join(rows)
+                    left -= len(rows)
+                    piece = None if is_cut else await anext(pieces, None)
+            end = msgspec.to_builtins(self._end(store, gathered, params, is_cut=is_cut))
+            del end["rows"]
+            text = msgspec.json.encode(end)
+            yield (b"\n" if left < params.limit else b"") + text + b"\n" if as_lines else b"]," + text[1:] + b"\n"
+
+        return Streamed(body(), media_type=_LINES if as_lines else JSON, most_s=asked.left_s)
 
 
 def document_response(document: Document, status: int = 200) -> Response:
@@ -408,81 +380,6 @@ def error_response(status: int, text: str, failed: Sequence[NotChosen] = ()) -> 
     headers = {"www-authenticate": 'Basic realm="srfix", Bearer'} if status == 401 else None
     body = msgspec.json.encode(ServedError(error=text, failed=list(failed))) + b"\n"
     return Response(body, status, media_type=JSON, headers=headers)
-
-
-def params_of(request: Request, kind: type[Params]) -> Params:
-    """:raises MsgspecError: for a parameter that is not known, or whose value is none."""
-    query = request.scope["query_string"].decode("latin-1")
-    return msgspec.convert(dict(parse_qsl(query, keep_blank_values=True, errors=_KEEPS_BYTES)), kind, strict=False)
-
-
-def _key_of(request: Request) -> str:
-    """The last part of the path, with bytes that are no UTF-8 as surrogates, so that `typed_keys` gets them back."""
-    if "raw_path" not in request.scope:
-        return str(request.path_params["key"])
-    _root, _stores, _store, _kind, key = request.scope["raw_path"].split(b"/", 4)
-    return unquote_to_bytes(key).decode("utf-8", _KEEPS_BYTES)
-
-
-async def keys_of(store: Served, text: str) -> tuple[bytes, ...]:
-    """The bytes that a typed key may have: as `srfix state get` reads it, or as JSON or text under each schema of the keys.
-
-    :raises UsageError: if the serializer takes neither.
-    """
-    raw = key_bytes(text)
-    if store.key_bytes is None or has_prefix(text) or text != raw.decode("utf-8", "replace"):
-        return (raw,)
-    as_json = json_of_key(text)
-    return await written_keys(store, (text,) if as_json is None else (as_json, text))
-
-
-async def written_keys(store: Served, keys: Sequence[Json]) -> tuple[bytes, ...]:
-    """
-    :raises UsageError: if the serializer takes none of the keys.
-    """
-    write = store.key_bytes
-    assert write is not None
-
-    def all_written() -> tuple[bytes, ...]:
-        written: dict[bytes, None] = {}
-        problem = ""
-        for key in keys:
-            try:
-                written |= dict.fromkeys(write(key))
-            except (EncodeError, UnicodeError) as error:
-                problem = str(error)
-        if problem and not written:
-            raise UsageError(f"{str(keys[0])[:80]!r} is no key of {store.name}: {problem}")
-        return tuple(written)
-
-    waits = store.has_framed_keys or len(keys) > _MANY_KEYS
-    return await run_sync(all_written) if waits else all_written()
-
-
-def within_of(params: WithinKeys) -> Question:
-    prefix, first, last = (
-        None if text is None else key_bytes(text) for text in (params.prefix, params.first, params.last)
-    )
-    return Question(within=RowFilter(prefix=prefix, first=first, last=last))
-
-
-def freshness_of(params: Fresh, store: Served) -> Freshness:
-    """:raises UsageError: for a max_lag or a min_position that is none."""
-    most: dict[str, int] = {}
-    if params.max_lag is not None:
-        lag = _LAG.fullmatch(params.max_lag)
-        if lag is None:
-            raise UsageError(
-                f"max_lag is {params.max_lag[:40]!r}: give a number of records, or a time such as 5s or 500ms."
-            )
-        number, unit = int(lag[1]), lag[2]
-        most = {"max_lag": number} if not unit else {"max_lag_ms": number * (1000 if unit == "s" else 1)}
-    token = params.min_position
-    return Freshness(
-        **most,
-        min_offsets={} if token is None else offsets_of(token, store.spec.topic),
-        reads_standbys=params.standby == "yes",
-    )
 
 
 ROUTES: Final = (

@@ -16,6 +16,7 @@ from anyio.to_thread import run_sync
 from prometheus_client import Histogram
 
 from srfix.recovery.documents import Count, Part
+from srfix.recovery.serving.liveness import PartitionLag
 from srfix.recovery.serving.node import Candidate, Freshness, Node, NotChosen, lag_of
 from srfix.recovery.serving.questions import Question, ReadRows, Served
 from srfix.serde.errors import SrfixError, UsageError
@@ -36,24 +37,8 @@ _MIXED: Final = "it has not yet read what came after its head start"
 _BUCKETS: Final = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.125, 0.25, 0.5, 1, 2, 5, 10)
 
 
-class Piece(Part, kw_only=True):
-    """Some rows of a partition; the last piece of a partition is `done`."""
-
-    partition: int
-    member: str
-    role: str
-    offset: int
-    end: int | None
-    lag_ms: int | None
-    rows: list[msgspec.Raw] = msgspec.field(default_factory=list)
-    count: int = 0
-    done: bool = False
-    problem: str | None = None
-    """Why the partition could not be read (on)."""
-
-
 class PartitionRead(Part, kw_only=True):
-    """How far the rows of a partition are, and who read them."""
+    """How far the rows of a partition are, and who has, or read, them."""
 
     partition: Count
     member: str
@@ -67,6 +52,30 @@ class PartitionRead(Part, kw_only=True):
     """The number of offsets between the two."""
     lag_ms: Count | None
     """The age of the last record that it read while there are later ones, in milliseconds; else 0."""
+
+    @classmethod
+    def at(cls, number: int, member: str, role: str, lag: PartitionLag, *, offset: int | None = None) -> PartitionRead:
+        """
+        :param offset: that of the rows, if the member has gone on since.
+        """
+        offset = lag.current if offset is None else offset
+        behind = None if lag.end is None else max(lag.end - offset, 0)
+        return cls(
+            partition=number, member=member, role=role, offset=offset, end=lag.end, lag=behind, lag_ms=lag.lag_ms
+        )
+
+
+class Piece(Part, kw_only=True):
+    """Some rows of a partition; the last piece of a partition is `done`."""
+
+    partition: int
+    read: PartitionRead | None = None
+    """None if there is a problem."""
+    rows: list[msgspec.Raw] = msgspec.field(default_factory=list)
+    count: int = 0
+    done: bool = False
+    problem: str | None = None
+    """Why the partition could not be read (on)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,10 +115,6 @@ class Gathered:
 
     reads: dict[int, PartitionRead] = field(default_factory=dict)
     failed: list[NotChosen] = field(default_factory=list)
-
-    def note(self, piece: Piece) -> None:
-        lag = None if piece.end is None else max(piece.end - piece.offset, 0)
-        self.reads[piece.partition] = PartitionRead.of(piece, lag=lag)
 
 
 class Gathering:
@@ -163,7 +168,8 @@ class Gathering:
                             continue
                         if piece.rows:
                             begun.add(number)
-                        gathered.note(piece)
+                        if piece.read is not None:
+                            gathered.reads[number] = piece.read
                         yield piece
                         if piece.done:
                             del waiting[number]
@@ -230,7 +236,7 @@ class Gathering:
         except Exception as error:  # noqa: BLE001  (a client's race with a member that dies may be any)
             problem = f"it did not answer ({type(error).__name__})"
         for number in numbers:
-            yield self._problem(number, problem)
+            yield _problem(number, problem)
 
     async def _lines(
         self, response: httpx.Response, asked: Asked, address: str, *, has_others: bool
@@ -256,9 +262,6 @@ class Gathering:
             yield line
             is_first = False
 
-    def _problem(self, number: int, problem: str) -> Piece:
-        return Piece(partition=number, member="", role="", offset=0, end=None, lag_ms=None, problem=problem, done=True)
-
     async def here(self, asked: Asked, number: int, *, has_others: bool = False) -> AsyncGenerator[Piece]:
         """The rows of a partition that this member holds.
 
@@ -267,7 +270,7 @@ class Gathering:
         store, node = asked.store, self._node
         part = node.part(store.name, number)
         if part is None or part.progress.is_mixed:
-            yield self._problem(number, _NOT_HELD if part is None else _MIXED)
+            yield _problem(number, _NOT_HELD if part is None else _MIXED)
             return
         wanted = asked.freshness.min_offsets.get(number, 0)
         until_s = min(asked.deadline, time.monotonic() + _TRY_S) if has_others else asked.deadline
@@ -275,22 +278,13 @@ class Gathering:
             await asyncio.sleep(_REACH_S)
         too_old = asked.freshness.problem(number, lag_of(part))
         if too_old is not None:
-            yield self._problem(number, too_old)
+            yield _problem(number, too_old)
             return
 
-        def piece(read: ReadRows, rows: list[msgspec.Raw]) -> Piece:
-            lag = lag_of(part)
-            return Piece(
-                partition=number,
-                member=node.address,
-                role=node.role(store, number, node.address),
-                offset=read.offset,
-                end=lag.end,
-                lag_ms=lag.lag_ms,
-                rows=rows,
-                done=read.is_last,
-                count=read.count,
-            )
+        def piece(chunk: ReadRows, rows: list[msgspec.Raw]) -> Piece:
+            role = node.role(store, number, node.address)
+            read = PartitionRead.at(number, node.address, role, lag_of(part), offset=chunk.offset)
+            return Piece(partition=number, read=read, rows=rows, count=chunk.count, done=chunk.is_last)
 
         try:
             read = None if asked.counts else store.read_now(part, asked.question)
@@ -298,7 +292,7 @@ class Gathering:
                 yield piece(read, _texts(asked, read))
                 return
             if self.iterators >= self._most_iterators:
-                yield self._problem(number, f"it is answering {self.iterators} long questions; ask again later")
+                yield _problem(number, f"it is answering {self.iterators} long questions; ask again later")
                 return
             self.iterators += 1
             try:
@@ -306,12 +300,16 @@ class Gathering:
                 while (chunk := await run_sync(_next_chunk, chunks, asked)) is not None:
                     yield piece(*chunk)
                     if asked.left_s <= 0 and not chunk[0].is_last:
-                        yield self._problem(number, "the time is over; ask for fewer rows, or give a longer `timeout`")
+                        yield _problem(number, "the time is over; ask for fewer rows, or give a longer `timeout`")
                         return
             finally:
                 self.iterators -= 1
         except SrfixError as error:
-            yield self._problem(number, error.message.rstrip("."))
+            yield _problem(number, error.message.rstrip("."))
+
+
+def _problem(number: int, problem: str) -> Piece:
+    return Piece(partition=number, problem=problem, done=True)
 
 
 def _next_chunk(chunks: Iterator[ReadRows], asked: Asked) -> tuple[ReadRows, list[msgspec.Raw]] | None:

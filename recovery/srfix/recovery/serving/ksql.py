@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from decimal import Decimal
@@ -18,7 +18,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from srfix.recovery.serving.api import Api, written_keys
+from srfix.recovery.serving.api import JSON, Api
+from srfix.recovery.serving.asking import written_keys
 from srfix.recovery.serving.documents import MOST_ROWS, Fresh
 from srfix.recovery.serving.gathering import Asked, Gathered, Piece
 from srfix.recovery.serving.guarding import Streamed
@@ -53,9 +54,19 @@ class _Body(msgspec.Struct):
 class _Answer:
     columns: Sequence[tuple[str, str, str]]
     """Name, name in the answer, type."""
-    keys: frozenset[str]
+    keys: Collection[str]
     rows: AsyncGenerator[list[Any]]
     query_id: str
+
+    @property
+    def header(self) -> dict[str, str]:
+        columns = (f"`{shown}` {kind}{' KEY' if name in self.keys else ''}" for name, shown, kind in self.columns)
+        return {"queryId": self.query_id, "schema": ", ".join(columns)}
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        names, kinds = [shown for _, shown, _ in self.columns], [kind for _, _, kind in self.columns]
+        return {"queryId": self.query_id, "columnNames": names, "columnTypes": kinds}
 
 
 class _UnansweredError(SrfixError):
@@ -80,53 +91,41 @@ class Ksql:
 
     async def query(self, request: Request) -> Response:
         """An array of a header, the rows, and an error if one came later."""
-        body: _Body | None = None
-        try:
-            body = _body(await request.body())
-            answer = await self._answer(body.ksql or body.sql or "", body.streams_properties)
-        except SrfixError as error:
-            return _error(error, (body.ksql if body is not None else None) or "")
-
-        async def parts() -> AsyncGenerator[bytes]:
-            schema = ", ".join(
-                f"`{shown}` {kind}{' KEY' if name in answer.keys else ''}" for name, shown, kind in answer.columns
-            )
-            yield b"[" + _json({"header": {"queryId": answer.query_id, "schema": schema}})
-            try:
-                async for row in answer.rows:
-                    yield b",\n" + _json({"row": {"columns": row}})
-            except SrfixError as error:
-                yield b",\n" + _json({"errorMessage": _message(error)})
-            yield b"]\n"
-
-        return Streamed(parts(), media_type=_V1, most_s=Fresh().timeout)
+        return await self._streamed(request, is_tagged=True, media_type=_V1)
 
     async def query_stream(self, request: Request) -> Response:
         """The metadata, then a row on each line; an array of all of it for `application/json`."""
-        body: _Body | None = None
+        is_array = JSON in request.headers.get("accept", "")
+        return await self._streamed(request, is_tagged=False, media_type=JSON if is_array else _DELIMITED)
+
+    async def _streamed(self, request: Request, *, is_tagged: bool, media_type: str) -> Response:
+        statement = ""
         try:
             body = _body(await request.body())
-            answer = await self._answer(body.sql or body.ksql or "", body.properties)
+            statement = body.ksql or body.sql or ""
+            answer = await self._answer(statement, body.streams_properties | body.properties)
         except SrfixError as error:
-            return _error(error, (body.sql if body is not None else None) or "")
-        as_array = "application/json" in request.headers.get("accept", "")
+            return _error(error, statement)
 
-        async def parts() -> AsyncGenerator[bytes]:
-            head = {
-                "queryId": answer.query_id,
-                "columnNames": [shown for _name, shown, _kind in answer.columns],
-                "columnTypes": [kind for _name, _shown, kind in answer.columns],
-            }
-            yield (b"[" if as_array else b"") + _json(head) + (b"" if as_array else b"\n")
+        async def documents() -> AsyncGenerator[bytes]:
+            yield _json({"header": answer.header} if is_tagged else answer.metadata)
             try:
-                async for row in answer.rows:
-                    yield b"," + _json(row) if as_array else _json(row) + b"\n"
+                async with aclosing(answer.rows) as rows:
+                    async for row in rows:
+                        yield _json({"row": {"columns": row}} if is_tagged else row)
             except SrfixError as error:
-                yield (b"," if as_array else b"") + _json(_message(error)) + (b"" if as_array else b"\n")
-            if as_array:
-                yield b"]\n"
+                yield _json({"errorMessage": _message(error)} if is_tagged else _message(error))
 
-        return Streamed(parts(), media_type="application/json" if as_array else _DELIMITED, most_s=Fresh().timeout)
+        async def text() -> AsyncGenerator[bytes]:
+            before, after = (b"\n", b"\n") if media_type == _DELIMITED else (b",\n", b"]\n")
+            is_first = True
+            async with aclosing(documents()) as parts:
+                async for part in parts:
+                    yield (b"" if media_type == _DELIMITED else b"[") + part if is_first else before + part
+                    is_first = False
+            yield after
+
+        return Streamed(text(), media_type=media_type, most_s=Fresh().timeout)
 
     async def _answer(self, sql: str, properties: Mapping[str, Any]) -> _Answer:
         pull = await run_sync(parse_pull_query, sql) if len(sql) > _LONG_SQL else parse_pull_query(sql)
@@ -143,7 +142,7 @@ class Ksql:
         asked = self._api.asked(store, await _question(store, pull), Fresh(), freshness=_freshness(properties))
         return _Answer(
             columns=[(name, shown, kinds[name]) for name, shown in chosen],
-            keys=frozenset(store.key_columns),
+            keys=store.key_columns,
             rows=self._rows(asked, pull, [name for name, _shown in chosen]),
             query_id=f"query_{uuid.uuid4().hex}",
         )
