@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, cast
 
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.state.rocksdb import ROWS_IN_A_CHUNK, OpenedDatabase, behind
@@ -31,18 +31,8 @@ class WrittenElsewhereError(StateDirectoryError):
     """Somebody else has written to a partition: it is further than this member knew."""
 
 
-class Batch(Protocol):
-    """Changes that become visible, and durable, together."""
-
-    def put(self, part: int, key: bytes, value: bytes) -> None: ...
-
-    def delete(self, part: int, key: bytes) -> None: ...
-
-    def delete_range(self, part: int, start: bytes, end: bytes) -> None:
-        """Removes the rows from `start` (inclusive) to `end` (exclusive)."""
-
-    def commit(self, progress: bytes) -> None:
-        """Writes all changes and the progress. The batch must not be used again."""
+Changes: TypeAlias = Mapping[tuple[int, bytes], bytes | None]
+"""By part and key: the new value, or None to remove the row."""
 
 
 class PartitionDatabase(Protocol):
@@ -63,7 +53,8 @@ class PartitionDatabase(Protocol):
         :param is_frozen: True for the rows as they are now, whatever is written later, where the database can do that.
         """
 
-    def batch(self) -> Batch: ...
+    def commit(self, changes: Changes, progress: bytes) -> None:
+        """Writes all changes and the progress: they become visible, and durable, together."""
 
     def drop(self, part: int) -> None:
         """Removes a part with all its rows."""
@@ -154,7 +145,7 @@ class RocksDatabase:
         rows = self._families[f"{_PART}{part}"]
         return _Frozen(family, rows) if is_frozen else OpenedDatabase({family: rows})
 
-    def handle(self, part: int) -> ColumnFamily:
+    def _handle(self, part: int) -> ColumnFamily:
         if part not in self._handles:
             if len(self._handles) >= _MOST_PARTS:
                 raise StateDirectoryError(
@@ -164,8 +155,18 @@ class RocksDatabase:
             self._take(f"{_PART}{part}")
         return self._handles[part]
 
-    def batch(self) -> RocksBatch:
-        return RocksBatch(self._folder, self._whole, self.handle)
+    def commit(self, changes: Changes, progress: bytes) -> None:
+        from rocksdict import WriteBatch
+
+        with in_words(self._folder):
+            batch = WriteBatch(raw_mode=True)
+            for (part, key), value in changes.items():
+                if value is not None:
+                    batch.put(key, value, self._handle(part))
+                elif part in self._handles:
+                    batch.delete(key, self._handles[part])
+            batch.put(_PROGRESS, progress)
+            self._whole.write(batch)
 
     def drop(self, part: int) -> None:
         del self._handles[part]
@@ -194,30 +195,6 @@ class RocksDatabase:
             family.close()
         self._families.clear()
         self._whole.close()
-
-
-class RocksBatch:
-    def __init__(self, folder: Path, database: Rdict, handle: Callable[[int], ColumnFamily]) -> None:
-        from rocksdict import WriteBatch
-
-        self._folder = folder
-        self._database = database
-        self._handle = handle
-        self._batch = WriteBatch(raw_mode=True)
-
-    def put(self, part: int, key: bytes, value: bytes) -> None:
-        self._batch.put(key, value, self._handle(part))
-
-    def delete(self, part: int, key: bytes) -> None:
-        self._batch.delete(key, self._handle(part))
-
-    def delete_range(self, part: int, start: bytes, end: bytes) -> None:
-        self._batch.delete_range(start, end, self._handle(part))
-
-    def commit(self, progress: bytes) -> None:
-        self._batch.put(_PROGRESS, progress)
-        with in_words(self._folder):
-            self._database.write(self._batch)
 
 
 def _options() -> Options:

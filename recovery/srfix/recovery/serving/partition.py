@@ -14,8 +14,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
-from itertools import islice
+from dataclasses import dataclass
+from itertools import islice, takewhile
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -24,12 +24,14 @@ import msgspec
 
 from srfix.recovery.cluster.raw_record import headers_of
 from srfix.recovery.errors import StateDirectoryError
-from srfix.recovery.serving.databases import Batch, PartitionDatabase, WrittenElsewhereError
+from srfix.recovery.serving.databases import PartitionDatabase, WrittenElsewhereError
 from srfix.recovery.state.directory import StoreDirectory, StoreKind, Task
 from srfix.recovery.state.formats.values import Headers
 from srfix.recovery.state.reading.detection import Detected
 from srfix.recovery.state.reading.seeking import version_segments
 from srfix.recovery.state.reading.store import StateStore
+from srfix.recovery.state.rocksdb import OpenedDatabase
+from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.state.writing.stores import RestoredRows, StoreToWrite
 from srfix.recovery.stores.choices import Until
 from srfix.serde.properties.kafka_client import Isolation
@@ -99,33 +101,36 @@ class _Directory(StoreDirectory):
         return self.parts
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _PartWriter:
-    """A part as `RestoredRows` writes it; what a batch has changed, it can read back."""
+    """A part as `RestoredRows` writes it: changes of the present batch, which it can read back."""
 
     partition: ServedPartition
     part: int
-    changed: dict[bytes, bytes | None] = field(default_factory=dict)
 
     def put(self, _family: str, key: bytes, value: bytes) -> None:
-        self.partition.batch.put(self.part, key, value)
-        if self.partition.reads_back:
-            self.changed[key] = value
+        self.partition.changes[self.part, key] = value
 
     def delete(self, _family: str, key: bytes) -> None:
-        self.partition.batch.delete(self.part, key)
-        if self.partition.reads_back:
-            self.changed[key] = None
+        self.partition.changes[self.part, key] = None
 
-    def delete_prefix(self, _family: str, prefix: bytes) -> None:
-        end = (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix), "big")
-        self.partition.batch.delete_range(self.part, prefix, end)
+    def delete_prefix(self, family: str, prefix: bytes) -> None:
+        rows = () if self._rows is None else self._rows.rows(family, start=prefix)
+        stored = takewhile(lambda key: key.startswith(prefix), (key for key, _value in rows))
+        changed = [key for part, key in self.partition.changes if part == self.part and key.startswith(prefix)]
+        for key in (*stored, *changed):
+            self.delete(family, key)
 
     def get(self, family: str, key: bytes) -> bytes | None:
-        if key in self.changed:
-            return self.changed[key]
-        database = self.partition.database
-        return database.rows(self.part, family).get(family, key) if self.part in database.parts() else None
+        changes = self.partition.changes
+        if (self.part, key) in changes:
+            return changes[self.part, key]
+        return None if self._rows is None else self._rows.get(family, key)
+
+    @property
+    def _rows(self) -> OpenedDatabase | None:
+        database, family = self.partition.database, self.partition.served.store.kind.family
+        return database.rows(self.part, family) if self.part in database.parts() else None
 
 
 class ServedPartition:
@@ -148,21 +153,19 @@ class ServedPartition:
         self.problem: str | None = None
         """Why it cannot go on, in words."""
         self.applied = self.applied_bytes = 0
-        self.reads_back = served.store.kind.has_retention and not served.store.kind.is_segmented
         self._lock = Lock()
-        self._writers: dict[int, _PartWriter] = {}
-        self.batch: Batch = database.batch()
+        self.changes: dict[tuple[int, bytes], bytes | None] = {}
+        """What the present batch changes, by part and key."""
         self.progress = self._last_progress()
         self._begin()
 
     def _begin(self) -> None:
-        self._writers.clear()
-        self.batch = self.database.batch()
+        self.changes.clear()
         family = self.served.store.kind.family
-        has_versions = self.reads_back and self.database.parts()
+        has_versions = self.served.store.kind is WrittenKind.VERSIONED and self.database.parts()
         self._rows = RestoredRows(
             self.served.store,
-            self._writer,
+            lambda part: _PartWriter(self, part),
             newest_ms=self.progress.newest_ms,
             segments=version_segments(self.database.rows(0, family), family) if has_versions else (),
         )
@@ -294,20 +297,12 @@ class ServedPartition:
 
     def _commit(self, progress: Progress) -> None:
         with self._lock:
-            self.batch.commit(msgspec.json.encode(progress))
+            self.database.commit(self.changes, msgspec.json.encode(progress))
             self.progress = progress
-            for writer in self._writers.values():
-                writer.changed.clear()
+            self.changes.clear()
             for part in self.database.parts():
                 if part < self._rows.oldest_segment:
                     self.database.drop(part)
-                    self._writers.pop(part, None)
-            self.batch = self.database.batch()
-
-    def _writer(self, part: int) -> _PartWriter:
-        if part not in self._writers:
-            self._writers[part] = _PartWriter(self, part)
-        return self._writers[part]
 
     @contextmanager
     def reading(self) -> Iterator[tuple[StateStore, int] | None]:

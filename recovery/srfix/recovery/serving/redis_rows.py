@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import Any, Final, NoReturn
 
 from srfix.recovery.errors import StateDirectoryError
-from srfix.recovery.serving.databases import MakeDatabase, WrittenElsewhereError
+from srfix.recovery.serving.databases import Changes, MakeDatabase, WrittenElsewhereError
 from srfix.recovery.state.rocksdb import ROWS_IN_A_CHUNK, OpenedDatabase
 from srfix.serde.errors import UsageError
 
@@ -73,9 +73,6 @@ class RedisDatabase:
     def rows(self, part: int, family: str, *, is_frozen: bool = False) -> OpenedDatabase:
         return _RedisRows(self.client, f"{self.name}:{part}", family)
 
-    def batch(self) -> RedisBatch:
-        return RedisBatch(self)
-
     def drop(self, part: int) -> None:
         with _in_words():
             self.client.delete(f"{self.name}:{part}:keys", f"{self.name}:{part}:rows")
@@ -95,7 +92,7 @@ class RedisDatabase:
     def close(self) -> None:
         self.client.close()  # whoever asks it next connects again
 
-    def commit(self, changes: Mapping[tuple[int, bytes], bytes | None], progress: bytes) -> None:
+    def commit(self, changes: Changes, progress: bytes) -> None:
         """
         :raises WrittenElsewhereError: if another member has written meanwhile; nothing of the batch is written.
         :raises StateDirectoryError: if Redis does not answer.
@@ -132,27 +129,6 @@ class RedisDatabase:
     def _refuse(self) -> NoReturn:
         self._progress = self.client.get(f"{self.name}:progress")
         raise WrittenElsewhereError("another member has written this partition in Redis")
-
-
-class RedisBatch:
-    def __init__(self, database: RedisDatabase) -> None:
-        self._database = database
-        self._changes: dict[tuple[int, bytes], bytes | None] = {}
-
-    def put(self, part: int, key: bytes, value: bytes) -> None:
-        self._changes[part, key] = value
-
-    def delete(self, part: int, key: bytes) -> None:
-        self._changes[part, key] = None
-
-    def delete_range(self, part: int, start: bytes, end: bytes) -> None:
-        with _in_words():
-            keys = self._database.client.zrangebylex(f"{self._database.name}:{part}:keys", b"[" + start, b"(" + end)
-        own = [key for of_part, key in self._changes if of_part == part and start <= key < end]
-        self._changes |= {(part, key): None for key in (*keys, *own)}
-
-    def commit(self, progress: bytes) -> None:
-        self._database.commit(self._changes, progress)
 
 
 class _RedisRows(OpenedDatabase):
