@@ -31,7 +31,7 @@ class WrittenElsewhereError(StateDirectoryError):
     """Somebody else has written to a partition: it is further than this member knew."""
 
 
-Changes: TypeAlias = Mapping[tuple[int, bytes], bytes | None]
+Changes: TypeAlias = Mapping[int, Mapping[bytes, bytes | None]]
 """By part and key: the new value, or None to remove the row."""
 
 
@@ -160,11 +160,13 @@ class RocksDatabase:
 
         with in_words(self._folder):
             batch = WriteBatch(raw_mode=True)
-            for (part, key), value in changes.items():
-                if value is not None:
-                    batch.put(key, value, self._handle(part))
-                elif part in self._handles:
-                    batch.delete(key, self._handles[part])
+            for part, rows in changes.items():
+                handle = self._handle(part)
+                for key, value in rows.items():
+                    if value is None:
+                        batch.delete(key, handle)
+                    else:
+                        batch.put(key, value, handle)
             batch.put(_PROGRESS, progress)
             self._whole.write(batch)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from pathlib import Path
 from threading import Lock
@@ -103,28 +103,26 @@ class _Directory(StoreDirectory):
 
 @dataclass(frozen=True, slots=True)
 class _PartWriter:
-    """A part as `RestoredRows` writes it: changes of the present batch, which it can read back."""
+    """A part as `RestoredRows` writes it: the changes of the present batch, which it can read back."""
 
     partition: ServedPartition
     part: int
+    changes: dict[bytes, bytes | None] = field(default_factory=dict)
 
     def put(self, _family: str, key: bytes, value: bytes) -> None:
-        self.partition.changes[self.part, key] = value
+        self.changes[key] = value
 
     def delete(self, _family: str, key: bytes) -> None:
-        self.partition.changes[self.part, key] = None
+        self.changes[key] = None
 
     def delete_prefix(self, family: str, prefix: bytes) -> None:
         rows = () if self._rows is None else self._rows.rows(family, start=prefix)
         stored = takewhile(lambda key: key.startswith(prefix), (key for key, _value in rows))
-        changed = [key for part, key in self.partition.changes if part == self.part and key.startswith(prefix)]
-        for key in (*stored, *changed):
-            self.delete(family, key)
+        self.changes.update(dict.fromkeys((*stored, *(key for key in self.changes if key.startswith(prefix)))))
 
     def get(self, family: str, key: bytes) -> bytes | None:
-        changes = self.partition.changes
-        if (self.part, key) in changes:
-            return changes[self.part, key]
+        if key in self.changes:
+            return self.changes[key]
         return None if self._rows is None else self._rows.get(family, key)
 
     @property
@@ -154,18 +152,17 @@ class ServedPartition:
         """Why it cannot go on, in words."""
         self.applied = self.applied_bytes = 0
         self._lock = Lock()
-        self.changes: dict[tuple[int, bytes], bytes | None] = {}
-        """What the present batch changes, by part and key."""
+        self._writers: dict[int, _PartWriter] = {}
         self.progress = self._last_progress()
         self._begin()
 
     def _begin(self) -> None:
-        self.changes.clear()
+        self._writers.clear()
         family = self.served.store.kind.family
         has_versions = self.served.store.kind is WrittenKind.VERSIONED and self.database.parts()
         self._rows = RestoredRows(
             self.served.store,
-            lambda part: _PartWriter(self, part),
+            self._writer,
             newest_ms=self.progress.newest_ms,
             segments=version_segments(self.database.rows(0, family), family) if has_versions else (),
         )
@@ -297,12 +294,20 @@ class ServedPartition:
 
     def _commit(self, progress: Progress) -> None:
         with self._lock:
-            self.database.commit(self.changes, msgspec.json.encode(progress))
+            changes = {part: writer.changes for part, writer in self._writers.items()}
+            self.database.commit(changes, msgspec.json.encode(progress))
             self.progress = progress
-            self.changes.clear()
+            for rows in changes.values():
+                rows.clear()
             for part in self.database.parts():
                 if part < self._rows.oldest_segment:
                     self.database.drop(part)
+                    self._writers.pop(part, None)
+
+    def _writer(self, part: int) -> _PartWriter:
+        if part not in self._writers:
+            self._writers[part] = _PartWriter(self, part)
+        return self._writers[part]
 
     @contextmanager
     def reading(self) -> Iterator[tuple[StateStore, int] | None]:

@@ -99,19 +99,14 @@ class RedisDatabase:
         """
         from redis import WatchError
 
-        by_part: dict[int, tuple[dict[bytes, bytes], list[bytes]]] = {}
-        for (part, key), value in changes.items():
-            put, gone = by_part.setdefault(part, ({}, []))
-            if value is None:
-                gone.append(key)
-            else:
-                put[key] = value
         with _in_words(), self.client.pipeline(transaction=True) as pipe:
             pipe.watch(f"{self.name}:progress")
             if pipe.get(f"{self.name}:progress") != self._progress:
                 self._refuse()
             pipe.multi()
-            for part, (put, gone) in by_part.items():
+            for part, rows in changes.items():
+                put = {key: value for key, value in rows.items() if value is not None}
+                gone = rows.keys() - put.keys()
                 if put:
                     pipe.zadd(f"{self.name}:{part}:keys", dict.fromkeys(put, 0))
                     pipe.hset(f"{self.name}:{part}:rows", mapping=put)
