@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from srfix.cli.commands.serve import Serving, partitioner_of, user_and_password
+from srfix.cli.commands.serve import Serving, user_and_password
+from srfix.cli.commands.stores_to_serve import partitioner_of
 from srfix.recovery.serving.starting import Group, Place, Tls, serve
 from srfix.serde.errors import UsageError
 from tests.cli.kept_demo import srfix
