@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
+import requests
 
 from srfix.cli.commands.serve import Serving, user_and_password
 from srfix.cli.commands.stores_to_serve import partitioner_of
 from srfix.recovery.serving.starting import Group, Place, Tls, serve
 from srfix.serde.errors import UsageError
-from tests.cli.kept_demo import srfix
+from tests.cli.kept_demo import SRFIX, environment, srfix
 from tests.recovery.state.reading.test_real_directories import DATA
 
 STATE = DATA / "3.9.2" / "state"
@@ -108,3 +112,40 @@ class TestQueryOfADirectory:
         assert done.returncode != 0
         assert "did not answer" in done.stderr
         assert "s3cret" not in done.stderr
+
+
+def test_serve_answers_until_it_is_told_to_end(tmp_path: Path) -> None:
+    """Rows of a topic, by the command's own server and its own client."""
+    from srfix.fixtures.broker.client import ProducedRecord
+    from srfix.fixtures.broker.embedded import EmbeddedBroker
+
+    topic = "shop-users-changelog"
+    with EmbeddedBroker(topics={topic: 1}) as broker:
+        broker.produce([ProducedRecord(topic=topic, partition=0, key=b"ann", value=b"one")])
+        command = [
+            *(SRFIX, "serve", "--application", "shop", "--store", "users", "--kind", "timestamped-kv"),
+            *("--bootstrap-servers", broker.bootstrap_servers, "--data-dir", str(tmp_path / "rows")),
+            *("--listen", "127.0.0.1:0", "--user", "ann:env:PW"),
+        ]
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment({"PW": "s3cret"})
+        )
+        with process:
+            assert process.stdout is not None
+            lines = []
+            while not lines or not lines[-1].startswith("Listening on "):
+                lines.append(process.stdout.readline())
+            url = lines[-1].removeprefix("Listening on ").strip()
+            until_s = time.monotonic() + 30
+            while requests.get(f"{url}/readyz", timeout=5).status_code != 200:
+                assert time.monotonic() < until_s
+                time.sleep(0.05)
+            assert requests.get(f"{url}/stores", timeout=5).status_code == 401
+            done = srfix("query", "users", "ann", "--url", url, "--user", "ann:s3cret")
+            assert (done.returncode, "one" in done.stdout) == (0, True)
+            assert "Position: " in done.stderr
+            assert srfix("query", "users", "bob", "--url", url, "--user", "ann:s3cret").returncode == 1
+            process.send_signal(signal.SIGTERM)
+            rest = process.communicate(timeout=30)
+        assert process.returncode == 0
+        assert "s3cret" not in "".join((*lines, *rest))

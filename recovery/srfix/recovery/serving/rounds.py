@@ -111,7 +111,7 @@ class Rounds:
         now_s, applied = time.monotonic(), sum(part.applied for part in parts)
         rate = (applied - self._told[1]) / max(now_s - self._told[0], _TELL_S)
         if not behind:
-            self._tell(f"All {counted(len(parts), 'partition')} are caught up: {counted(applied, 'record')} read.")
+            self._tell(f"Caught up: {counted(len(parts), 'partition')}, {counted(applied, 'record')} read.")
             self._told = None
             return
         left = sum(lag or 0 for lag in behind)
