@@ -102,7 +102,7 @@ class Node:
         to others stays until they have caught up. What cannot be opened is a problem, and is tried again the next time."""
         members = self.membership.members()
         self.liveness.expect(members.addresses - {self.address})
-        self._unopened = []
+        unopened: list[str] = []
         held = dict(self._held)
         for store in self.stores.values():
             for number in range(store.spec.partitions):
@@ -114,7 +114,8 @@ class Node:
                     try:
                         held[place] = self._open(store, number, held)
                     except SrfixError as error:
-                        self._unopened.append(f"Partition {number} of {store.name} cannot be opened: {error.message}")
+                        unopened.append(f"Partition {number} of {store.name} cannot be opened: {error.message}")
+        self._unopened = unopened
         self._hold(held)
 
     def _open(self, store: Served, number: int, held: dict[tuple[str, int], ServedPartition]) -> ServedPartition:
