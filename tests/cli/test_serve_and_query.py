@@ -132,7 +132,7 @@ def test_serve_answers_until_it_is_told_to_end(tmp_path: Path) -> None:
         )
         with process:
             assert process.stdout is not None
-            lines = []
+            lines: list[str] = []
             while not lines or not lines[-1].startswith("Listening on "):
                 lines.append(process.stdout.readline())
             url = lines[-1].removeprefix("Listening on ").strip()
