@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
 import time
 from pathlib import Path
 from typing import cast
@@ -10,6 +12,7 @@ import pytest
 
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.serving.node import Freshness, Node, why_not
+from srfix.recovery.serving.partition import ServedPartition
 from srfix.recovery.serving.starting import rocks_in
 from tests.recovery.serving.members import OWN, Neighbours, NoLog, node_of, report, served
 from tests.recovery.serving.records import TOPIC
@@ -125,3 +128,28 @@ class TestSettle:
         report(node, "b:1", 1)
         node.settle()
         assert not node.parts()
+
+    def test_a_head_start_ends_with_the_member(self, tmp_path: Path) -> None:
+        begun = threading.Event()
+
+        def endless(part: ServedPartition) -> None:
+            begun.set()
+            part.start_with(((b"%d" % number, b"v", 0, ()) for number in itertools.count()), 7)
+
+        node = Node(
+            {"users": served()},
+            address=OWN,
+            membership=Neighbours((OWN,), {(TOPIC, 0): OWN}),
+            follower=cast("object", NoLog()),  # type: ignore[arg-type]
+            make_database=rocks_in(tmp_path),
+            head_start=endless,
+        )
+        settling = threading.Thread(target=node.settle)
+        settling.start()
+        assert begun.wait(10)
+        node.end()
+        settling.join(10)
+        assert not settling.is_alive()
+        assert node.parts() == []
+        reopened = rocks_in(tmp_path)("users", 0)
+        assert ServedPartition(served().spec, 0, reopened).offset == 0

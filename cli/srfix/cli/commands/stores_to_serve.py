@@ -123,6 +123,7 @@ class StoresToServe:
         """The topic that the store restores from, by a diagnosis, which also finds ids under wrong subjects."""
         from srfix.cli.options.options import READERS, Selection
         from srfix.cli.session import open_session
+        from srfix.recovery.findings import Severity
 
         selection = Selection(
             application=self.application, store=name, sources={}, reader=READERS[-1], streams_version=None
@@ -131,10 +132,12 @@ class StoresToServe:
         with open_session(self.connection, selection, quiet=True) as session:
             examination = session.examine()
         for finding in examination.diagnosis.findings:
-            if finding.store == name and finding.code == "SRF001":
+            if finding.store == name and finding.severity is not Severity.NOTE and finding.schema_ids:
                 ids = sorted(int(fault.schema_id) for fault in finding.schema_ids)
                 self.wrong_ids.setdefault(name, {})[finding.subject] = ids
-                say_aside(f"{name}: {finding.subject} lacks the schema ids {', '.join(map(str, ids))} (SRF001).")
+                say_aside(
+                    f"{name}: {finding.subject} lacks the schema ids {', '.join(map(str, ids))} ({finding.code})."
+                )
         for facts in examination.facts:
             if (facts.store.application, facts.store.name) == (self.application, name) and facts.source is not None:
                 return facts.source.topic

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 
+from srfix.serde.casing import is_same
+
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -50,9 +52,9 @@ class Credentials:
             return True
         kind, _, rest = header.partition(" ")
         wanted_kind, _, wanted = expected.partition(" ")
-        if kind.lower() != wanted_kind.lower():
+        if not is_same(kind, wanted_kind):
             return False
-        if kind.lower() == "basic":
+        if is_same(kind, "basic"):
             try:
                 return hmac.compare_digest(base64.b64decode(rest, validate=True), base64.b64decode(wanted))
             except (binascii.Error, ValueError):

@@ -42,6 +42,8 @@ def head_start_from(folder: Path, application: str) -> HeadStart:
             try:
                 part.start_with(_records(store), offset)
             except StateDirectoryError as error:
+                if part.is_abandoned:
+                    raise
                 part.start_anew(error.message)
             return
 

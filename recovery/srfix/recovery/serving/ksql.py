@@ -27,7 +27,7 @@ from srfix.recovery.serving.liveness import PartitionLag
 from srfix.recovery.serving.node import ACTIVE, Freshness, NotChosen
 from srfix.recovery.serving.pull_queries import WINDOW_END, WINDOW_START, PullQuery, parse_pull_query, value_in
 from srfix.recovery.serving.questions import Question, Served
-from srfix.serde.casing import is_same
+from srfix.serde.casing import CaseRule, is_same, match_keys
 from srfix.serde.errors import SrfixError, UsageError
 
 _BAD_STATEMENT: Final = 40001
@@ -265,7 +265,7 @@ def _freshness(properties: Mapping[str, Any]) -> Freshness:
     most = properties.get(_MAX_LAG)
     if most is not None and not str(most).isdecimal():
         raise UsageError(f"{_MAX_LAG} is {str(most)[:40]!r}, and not a number.")
-    reads_standbys = str(properties.get(_STANDBY, True)).lower() != "false"
+    reads_standbys = not is_same(str(properties.get(_STANDBY, True)), "false")
     return Freshness(max_lag=None if most is None else int(str(most)), reads_standbys=reads_standbys)
 
 
@@ -287,8 +287,8 @@ def _half(half: Any, names: Sequence[str], error: str | None) -> dict[str, Any]:
     """The columns of a key or a value. One that was not decoded is a text, if there is one column, or an error."""
     is_raw = isinstance(half, dict) and "$raw" in half
     if isinstance(half, dict) and not is_raw:
-        fields = {field.upper(): _unmarked(value) for field, value in half.items()}
-        return {name: fields.get(name.upper()) for name in names}
+        fields = match_keys(names, [*half], CaseRule.KSQLDB, where="a row")
+        return {name: _unmarked(half[fields[name]]) if name in fields else None for name in names}
     value = _unmarked(half["text"] if is_raw else half)
     if error is not None:
         value = _UnansweredError(f"A row cannot be decoded: {error}")

@@ -96,6 +96,8 @@ class Node:
         self._head_start = head_start
         self._held: dict[tuple[str, int], ServedPartition] = {}
         self._unopened: list[str] = []
+        self._starting: ServedPartition | None = None
+        self._is_ending = False
 
     def settle(self) -> None:
         """Opens the partitions that this member is to hold, and closes those that it no longer needs: one that has gone
@@ -124,11 +126,19 @@ class Node:
             part = ServedPartition(store.spec, number, database)
             if part.offset == 0 and self._head_start is not None:
                 self._hold(held)  # a head start takes its time; the partitions that are open need not wait
+                self._starting = part
+                part.is_abandoned = self._is_ending
                 self._head_start(part)
         except BaseException:
             database.close()
             raise
         return part
+
+    def end(self) -> None:
+        """Ends what `settle` may be doing in another thread."""
+        self._is_ending = True
+        if self._starting is not None:
+            self._starting.is_abandoned = True
 
     def _hold(self, held: dict[tuple[str, int], ServedPartition]) -> None:
         if held.keys() == self._held.keys():

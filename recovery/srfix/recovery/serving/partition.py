@@ -145,7 +145,7 @@ class ServedPartition:
         self.end: int | None = None
         """The end of its log when it was last seen, or the offset up to which it is to be read; None if not yet seen."""
         self._seen_s = float("-inf")
-        self._is_closed = False
+        self._is_closed = self.is_abandoned = False
         self.generation = 0
         """How often its rows were removed, to be filled anew."""
         self.problem: str | None = None
@@ -274,9 +274,14 @@ class ServedPartition:
 
     def start_with(self, rows: Iterable[RestoredRow], offset: int) -> None:
         """Takes rows that some other process restored, as those of the log before an offset. If it is killed meanwhile,
-        the partition is filled from the log."""
+        the partition is filled from the log.
+
+        :raises StateDirectoryError: if `is_abandoned` was set meanwhile.
+        """
         rest = iter(rows)
         while chunk := list(islice(rest, _TOGETHER)):
+            if self.is_abandoned:
+                raise StateDirectoryError("the member ends")
             for key, value, timestamp_ms, headers in chunk:
                 self._rows.restore(key, value, timestamp_ms=timestamp_ms, headers=headers)
             self._commit(self._progress_at(0))

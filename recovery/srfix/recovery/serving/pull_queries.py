@@ -13,6 +13,7 @@ from decimal import Decimal
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
+from srfix.serde.casing import declared_name
 from srfix.serde.errors import SrfixError, UsageError
 from srfix.serde.schemas.models import Json
 
@@ -73,7 +74,7 @@ def _pull_query(sql: str) -> PullQuery:
     extra = sorted(name for name, value in select.args.items() if value and name not in allowed)
     source = select.args.get("from") or select.args.get("from_")
     if extra or source is None or not isinstance(source.this, exp.Table):
-        clause = extra[0].upper() if extra else "a table after FROM"
+        clause = extra[0] if extra else "a table after FROM"
         raise UsageError(f"A pull query has columns, a table, WHERE and LIMIT; this one has {clause}.")
     where, limit = select.args.get("where"), select.args.get("limit")
     return PullQuery(
@@ -89,7 +90,7 @@ def _pull_query(sql: str) -> PullQuery:
 def _name(node: exp.Expr) -> str:
     """ksqlDB's rule: upper case, unless it is quoted."""
     text = str(node.this)
-    return text if node.args.get("quoted") else text.upper()
+    return text if node.args.get("quoted") else declared_name(text)
 
 
 def _columns(expressions: Sequence[exp.Expr]) -> tuple[tuple[str, str], ...] | None:

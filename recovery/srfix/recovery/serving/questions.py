@@ -92,7 +92,7 @@ class Served:
     """The columns that a SQL client sees, with ksqlDB's types, keys first; None if they are not known."""
     key_columns: Sequence[str] = ()
     wrong_ids: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """The schema ids of its rows that a subject lacks, as far as a diagnosis has found it (SRF001)."""
+    """The schema ids of its rows that a subject lacks, as far as a diagnosis has found it."""
     window_size_ms: int | None = None
     """The size of time windows, which no store holds; None if it was not given."""
 

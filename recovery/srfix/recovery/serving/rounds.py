@@ -76,6 +76,7 @@ class Rounds:
         try:
             yield
         finally:
+            self._node.end()
             tasks += self._sending.values()
             for task in tasks:
                 task.cancel()
