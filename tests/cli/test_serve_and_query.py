@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ import requests
 
 from srfix.cli.commands.serve import Serving, user_and_password
 from srfix.cli.commands.stores_to_serve import partitioner_of
+from srfix.recovery.serving import starting
 from srfix.recovery.serving.starting import Group, Place, Tls, serve
 from srfix.serde.errors import UsageError
 from tests.cli.kept_demo import SRFIX, environment, srfix
@@ -69,6 +71,14 @@ class TestPlace:
     def test_in_a_group_every_address_is_none(self, host: str) -> None:
         with pytest.raises(UsageError, match="--advertise HOST:PORT"):
             serve([], Place(host=host, port=0, advertise=None), group=Group(name="g"), **_none())  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
+    def test_it_listens_on_addresses_of_both_kinds(self, host: str) -> None:
+        with starting._listening(Place(host=host, port=0, advertise=None)) as listening:
+            port = listening.getsockname()[1]
+            socket.create_connection((host, port), timeout=5).close()
+            with pytest.raises(UsageError, match="cannot listen on"):
+                starting._listening(Place(host=host, port=port, advertise=None))
 
 
 def _none() -> dict[str, object]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Callable
 
 import pytest
 
+from srfix.fixtures.broker.client import ProducedRecord
 from srfix.recovery.state.writing.kinds import WrittenKind
-from tests.recovery.serving.conftest import Member
+from srfix.recovery.stores.whereabouts import partition_of
+from tests.recovery.serving.conftest import PARTITIONS, Member
 
 
 @pytest.fixture(scope="module")
@@ -172,3 +175,24 @@ def test_the_status_has_what_only_other_members_serve_and_ids_under_wrong_subjec
     status = member.http.get("/clusterStatus")
     assert status.status_code == 200
     assert status.json()["srfixIdsUnderWrongSubjects"] == {"users": {"s-value": [7]}}
+
+
+def test_windows_of_a_key_that_kafka_serialised(start: Callable[..., Member]) -> None:
+    member = start(kind=WrittenKind.TIMESTAMPED_WINDOW, retention_ms=10**12)
+    number = partition_of(b"ann", PARTITIONS)
+    for start_ms in (0, 60_000, 120_000):
+        key, value = b"ann" + struct.pack(">qi", start_ms, 0), json.dumps({"NAME": str(start_ms)}).encode()
+        member.broker.produce([ProducedRecord(topic=member.topic, partition=number, key=key, value=value)])
+    member.ends[number] = 3
+    member.catch_up()
+
+    def starts(where: str) -> list[object]:
+        return [row[0] for row in _rows(member, f"SELECT WINDOWSTART, WINDOWEND, NAME FROM users WHERE {where};")]
+
+    assert starts("ID = 'ann'") == [0, 60_000, 120_000]
+    assert starts("ID = 'ann' AND WINDOWSTART >= 60000 AND WINDOWEND <= 120000") == [60_000]
+    assert starts("ID = 'ann' AND WINDOWSTART >= '1970-01-01T00:01:30'") == [120_000]
+    assert starts("ID = 'bob'") == []
+    windows = member.http.get("/stores/users/windows/ann?from=1&to=60000").json()
+    assert [row["window"]["start_ms"] for row in windows["rows"]] == [60_000]
+    assert windows["partitions"][0]["partition"] == number

@@ -223,8 +223,8 @@ def serve(
         raise UsageError("Name what to serve: --application ID --store NAME.")
     if (data_dir is None) == (rows_in is None):
         raise UsageError("Give --data-dir DIR, where srfix keeps the rows, or --rows-in redis://….")
-    if rows_in is not None and serving.standbys:
-        raise UsageError("With --rows-in, one member writes each partition: leave out --standbys.")
+    if rows_in is not None and (serving.standbys or serving.is_global):
+        raise UsageError("With --rows-in, one member writes each partition: leave out --standbys and --global.")
     if from_topic is not None and len(names) > 1:
         raise UsageError("--from-topic is the topic of one store: give one --store.")
     group, place = serving.members(application), serving.place()

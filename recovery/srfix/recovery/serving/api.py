@@ -242,9 +242,6 @@ class Api:
         question = Question(keys=await keys_of(store, key_of(request)), within=within)
         return await self._short(store, question, params)
 
-    async def all_rows(self, request: Request, params: WithinKeys) -> Response:
-        return await self._long(request, self.store(request.path_params["store"]), within_of(params), params)
-
     async def count(self, request: Request, params: WithinKeys) -> Response:
         store = self.store(request.path_params["store"])
         asked = replace(self.asked(store, within_of(params), params), counts=True)
@@ -342,8 +339,9 @@ class Api:
 
         return Streamed(lines(), media_type=_LINES, most_s=asked.left_s)
 
-    async def _long(self, request: Request, store: Served, question: Question, params: WithinKeys) -> Response:
-        asked, gathered = self.asked(store, question, params), Gathered()
+    async def all_rows(self, request: Request, params: WithinKeys) -> Response:
+        store = self.store(request.path_params["store"])
+        asked, gathered = self.asked(store, within_of(params), params), Gathered()
         pieces = self.gathering.pieces(asked, gathered)
         first = await anext(pieces, None)
         if first is None and gathered.failed:
@@ -372,8 +370,8 @@ class Api:
         return Streamed(body(), media_type=_LINES if as_lines else JSON, most_s=asked.left_s)
 
 
-def document_response(document: Document, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(document) + b"\n", status, media_type=JSON)
+def document_response(document: Document) -> Response:
+    return Response(msgspec.json.encode(document) + b"\n", media_type=JSON)
 
 
 def error_response(status: int, text: str, failed: Sequence[NotChosen] = ()) -> Response:

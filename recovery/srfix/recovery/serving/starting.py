@@ -27,7 +27,6 @@ from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
 
 if TYPE_CHECKING:
     import uvicorn
-    from starlette.routing import Route
 
 _BACKLOG: Final = 512
 _MOST_CONNECTIONS: Final = 500
@@ -143,34 +142,28 @@ def serve(
         authorization = settings.credentials.header
         http = httpx.AsyncClient(
             headers={} if authorization is None else {"authorization": authorization},
+            trust_env=False,  # no proxy stands between members
             verify=True if place.tls is None else place.tls.for_members(),
             timeout=httpx.Timeout(5.0, connect=0.5),
             limits=httpx.Limits(max_connections=200, max_keepalive_connections=50),
         )
         api = Api(node, http, settings, tell=tell)
-        api.add_routes([*_more_routes(api, version)])
+        api.add_routes([*ksql_routes(api, version), *page_routes(api, openapi(version), version)])
         server = _server(api, place)
         on_start(address)
         server.run(sockets=[listening])
 
 
-def _more_routes(api: Api, version: str) -> Sequence[Route]:
-    return [*ksql_routes(api, version), *page_routes(api, openapi(version), version)]
-
-
 def _listening(place: Place) -> socket.socket:
     try:
         family = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)[0][0]
-        listening = socket.socket(family)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((place.host, place.port))
-        listening.listen(_BACKLOG)
+        has_both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        return socket.create_server((place.host, place.port), family=family, backlog=_BACKLOG, dualstack_ipv6=has_both)
     except OSError as error:
         raise UsageError(
             f"srfix cannot listen on {place.host}:{place.port} (--listen): {error.strerror or error}. Choose another "
             "HOST:PORT."
         ) from error
-    return listening
 
 
 def _server(api: Api, place: Place) -> uvicorn.Server:
