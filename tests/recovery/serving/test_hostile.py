@@ -157,6 +157,12 @@ def test_slow_and_huge_clients_are_cut_off_while_others_are_answered(
         assert http.get("/stores/users/keys/k1").status_code == 200
 
 
+def test_headers_have_an_end(member: Member) -> None:
+    with listening(member) as address, socket.create_connection(address) as client:
+        client.sendall(b"GET /stores HTTP/1.1\r\nx: ")
+        _until_closed(client, b"y" * 60_000, within_s=5)
+
+
 def _answered(client: socket.socket, send: bytes) -> bytes:
     client.settimeout(0.1)
     until_s = time.monotonic() + 8

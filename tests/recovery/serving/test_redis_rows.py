@@ -100,6 +100,21 @@ def test_one_that_was_overtaken_takes_over_what_the_other_has_written(make: Make
     assert (other.offset, [row.value for row in rows_of(one)]) == (2, [b"2"])
 
 
+def test_a_write_that_was_aborted_is_none(make: MakeDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    part = _opened(make)
+    part.apply([Record(0, b"a", b"1")])  # type: ignore[list-item]
+    client, multi = part.database.client, redis.client.Pipeline.multi  # type: ignore[attr-defined]
+
+    def touched_meanwhile(pipe: object) -> None:
+        name = f"{part.database.name}:progress"  # type: ignore[attr-defined]
+        client.set(name, client.get(name))
+        multi(pipe)
+
+    monkeypatch.setattr(redis.client.Pipeline, "multi", touched_meanwhile)
+    part.apply([Record(1, b"a", b"2")])  # type: ignore[list-item]
+    assert (part.offset, [row.value for row in rows_of(part)]) == (1, [b"1"])
+
+
 def test_one_whose_rows_another_removed_begins_anew(make: MakeDatabase) -> None:
     one, other = _opened(make), _opened(make)
     one.apply([Record(5, b"a", b"1")])  # type: ignore[list-item]
