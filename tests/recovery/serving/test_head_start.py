@@ -27,7 +27,7 @@ def _started(tmp_path: Path, store: StoreToWrite, topic: str, *, kept_ms: int | 
         application=APPLICATION, store=store, topic=Topic(topic), partitions=1, tombstones_kept_ms=kept_ms
     )
     part = ServedPartition(served, 0, RocksDatabase(tmp_path / "served"))
-    head_start_from(tmp_path / "state", APPLICATION)(part)
+    head_start_from([tmp_path / "state"], APPLICATION)(part)
     return part
 
 
@@ -82,7 +82,7 @@ def test_a_damaged_directory_is_none(tmp_path: Path) -> None:
     store = StoreToWrite(name="ts", kind=WrittenKind.TIMESTAMPED_KV)
     served = ServedStore(application=APPLICATION, store=store, topic=Topic(f"{APPLICATION[:7]}-ts"), partitions=1)
     part = ServedPartition(served, 0, RocksDatabase(tmp_path / "served"))
-    head_start_from(tmp_path / "state", APPLICATION)(part)
+    head_start_from([tmp_path / "state"], APPLICATION)(part)
     assert (part.offset, rows_of(part)) == (0, [])
     assert part.notes
     part.close()

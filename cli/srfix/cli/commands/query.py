@@ -31,7 +31,7 @@ class QueryError(SrfixError):
 @click.argument("store")
 @click.argument("key")
 @option("--url", metavar="URL", help="The address of `srfix serve`, such as http://127.0.0.1:8088.")
-@option("--state-dir", metavar="DIR", help="Without a server: a state directory of the application.")
+@option("--state-dir", multiple=True, metavar="DIR", help="Without a server: a state directory; repeatable.")
 @option("--application", metavar="ID", help="With --state-dir: the application, if it has several.")
 @click.option("--at", type=click.IntRange(min=0), metavar="MS", help="For a versioned store: the version at this time.")
 @click.option("--max-lag", metavar="LAG", help="The greatest lag: a number of records, or a time such as 5s.")
@@ -45,7 +45,7 @@ def query(
     store: str,
     key: str,
     url: str | None,
-    state_dir: str | None,
+    state_dir: tuple[str, ...],
     application: str | None,
     at: int | None,
     max_lag: str | None,
@@ -62,14 +62,15 @@ def query(
     the options for formats, columns and subjects, and for the registry, are for a directory. Exit code 1 if there is no
     row, or if it cannot be decoded.
     """
-    if (url is None) == (state_dir is None):
+    if (url is None) == (not state_dir):
         raise UsageError("Give --url, the address of a server, or --state-dir, a directory without one.")
-    if state_dir is not None:
+    if url is None:
         if any(value is not None for value in (at, max_lag, min_position, token, user)):
             raise UsageError("--at, --max-lag, --min-position, --token and --user are for a server (--url).")
         choice = StoreChoice(application=application, store=store, task=None)
-        return print_rows_of_key(state_dir, key, choice, reading, None, connection, output)
-    assert url is not None
+        # Each directory holds other partitions: the key is in one of them.
+        codes = [print_rows_of_key(place, key, choice, reading, None, connection, output) for place in state_dir]
+        return min(codes)
     params = {"at": at, "max_lag": max_lag, "min_position": min_position}
     answer = _asked(
         f"{url.rstrip('/')}/stores/{quote(store, safe='')}/keys/{quote(key, safe='')}",

@@ -159,7 +159,7 @@ _serving_options = handing_over(
 
 @command()
 @option("--application", metavar="ID", help="The application.id.")
-@click.option("--store", "names", multiple=True, metavar="NAME", help="A state store of it; repeatable.")
+@option("--store", metavar="NAME[,…]", help="A state store of it, or several.")
 @click.option(
     "--from-topic",
     metavar="TOPIC",
@@ -175,7 +175,10 @@ _serving_options = handing_over(
     "--rows-in", metavar="URL", help="Keep the rows in a Redis or Valkey instead: redis://…, or redis+cluster://…."
 )
 @option(
-    "--state-dir", metavar="DIR", help="A state directory of the application: srfix takes its rows as a head start."
+    "--state-dir",
+    multiple=True,
+    metavar="DIR",
+    help="A state directory of the application, whose rows are a head start; repeatable.",
 )
 @_kind_options
 @isolation_option
@@ -191,12 +194,12 @@ _serving_options = handing_over(
 @connection_options
 def serve(
     application: str | None,
-    names: tuple[str, ...],
+    store: str | None,
     from_topic: str | None,
     until: Until | None,
     data_dir: str | None,
     rows_in: str | None,
-    state_dir: str | None,
+    state_dir: tuple[str, ...],
     layout: StoreLayout,
     isolation: str,
     serving: Serving,
@@ -219,6 +222,7 @@ def serve(
     from srfix.recovery.serving.starting import serve as serve_stores
     from srfix.serde.properties.kafka_client import ReadOnlyClient
 
+    names = [name.strip() for name in (store or "").split(",") if name.strip()]
     if application is None or not names:
         raise UsageError("Name what to serve: --application ID --store NAME.")
     if (data_dir is None) == (rows_in is None):
@@ -241,8 +245,8 @@ def serve(
             stack=stack,
         )
         stores = [to_serve.store(name, from_topic, until, reading) for name in names]
-        for store in stores:
-            spec = store.spec
+        for served in stores:
+            spec = served.spec
             say(
                 f"{spec.name}: {spec.store.kind.value}, {counted(spec.partitions, 'partition')} of {spec.topic}, up to "
                 f"{'its end' if spec.until is Until.END else 'the committed offsets'}."
@@ -258,7 +262,7 @@ def serve(
             client=ReadOnlyClient(connection.kafka_config()),
             committed=cluster.committed,
             make_database=rocks_in(Path(data_dir)) if data_dir is not None else redis_rows(rows_in or "", application),
-            head_start=None if state_dir is None else head_start_from(Path(state_dir), application),
+            head_start=head_start_from(map(Path, state_dir), application) if state_dir else None,
             group=group,
             version=version("srfix"),
             on_start=lambda address: say(f"Listening on {'http' if place.tls is None else 'https'}://{address}"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from srfix.recovery.errors import StateDirectoryError
@@ -18,12 +18,13 @@ _WITHOUT = (StoreFormat.VERSIONED, StoreFormat.LIST_VALUE, StoreFormat.SUBSCRIPT
 """Their rows are not the records of a log."""
 
 
-def head_start_from(folder: Path, application: str) -> HeadStart:
-    """Gives each new partition the rows that a state directory has of it, if its checkpoint says up to which offset.
+def head_start_from(folders: Iterable[Path], application: str) -> HeadStart:
+    """Gives each new partition the rows that one of the state directories has of it, if its checkpoint says up to which offset.
 
-    :raises StateDirectoryError: if the directory cannot be read.
+    :raises StateDirectoryError: if a directory cannot be read.
     """
-    states = [state for state in read_state_directory(folder) if state.application == application]
+    all_states = (state for folder in folders for state in read_state_directory(folder))
+    states = [state for state in all_states if state.application == application]
 
     def start(part: ServedPartition) -> None:
         for state, task, directory in _parts(states, part):
