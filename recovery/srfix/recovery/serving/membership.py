@@ -93,7 +93,6 @@ class Grouped:
         self.problem: SrfixError | None = None
         self._client = client
         self._group = group
-        self._topics = frozenset(topics)
         self._members = Members(addresses=frozenset({address}))
         self._own = address
         self._shared_s = time.monotonic()
@@ -112,7 +111,7 @@ class Grouped:
             self._admin: AdminClient = AdminClient(client.config())
         except (KafkaException, TypeError, ValueError) as error:
             raise client.refused_config(error) from None
-        self._consumer.subscribe([*self._topics])
+        self._consumer.subscribe([*topics])
         self._thread = Thread(target=self._run, name="srfix-serve-group", daemon=True)
         self._thread.start()
 
@@ -135,10 +134,9 @@ class Grouped:
                     looked = time.monotonic()
                     self._look()
                     self.problem = None
-            except SrfixError as error:
-                self.problem = error
-            except Exception as error:  # noqa: BLE001  (librdkafka's, of whatever kind: it goes on with what it knows)
-                self.problem = self._client.failed(f"taking part in the group {self._group}", str(error))
+            except Exception as error:  # noqa: BLE001  (of whatever kind: it goes on with what it knows)
+                failed = self._client.failed(f"taking part in the group {self._group}", error)
+                self.problem = error if isinstance(error, SrfixError) else failed
                 self._is_over.wait(_LOOK_EVERY_S)
 
     def _look(self) -> None:
