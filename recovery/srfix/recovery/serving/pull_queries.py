@@ -5,6 +5,7 @@ sqlglot parses; this module says which of its trees are pull queries, and what t
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
 
 _DIALECT: Final = "spark"
 """Identifiers in backquotes, texts in single quotes, as in ksqlDB."""
+_COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "eq": operator.eq,
+    "neq": operator.ne,
+    "gt": operator.gt,
+    "gte": operator.ge,
+    "lt": operator.lt,
+    "lte": operator.le,
+}
 MOST_SQL: Final = 16 << 10
 WINDOW_START: Final = "WINDOWSTART"
 WINDOW_END: Final = "WINDOWEND"
@@ -152,10 +161,12 @@ def _condition(node: exp.Expr) -> Condition:
             return _is_one_of(_value(node.this), [_literal(each) for each in node.expressions])
         case exp.Between():
             value, low, high = _value(node.this), _value(node.args["low"]), _value(node.args["high"])
-            return lambda row: _and(_compared(exp.GTE, value(row), low(row)), _compared(exp.LTE, value(row), high(row)))
+            return lambda row: _and(
+                _compared(operator.ge, value(row), low(row)), _compared(operator.le, value(row), high(row))
+            )
         case exp.EQ() | exp.NEQ() | exp.GT() | exp.GTE() | exp.LT() | exp.LTE():
-            kind, left, right = type(node), _value(node.left), _value(node.right)
-            return lambda row: _compared(kind, left(row), right(row))
+            compare, left, right = _COMPARE[node.key], _value(node.left), _value(node.right)
+            return lambda row: _compared(compare, left(row), right(row))
         case _:
             raise UsageError(f"This server cannot evaluate the condition {node.sql(dialect=_DIALECT)[:80]}.")
 
@@ -171,15 +182,13 @@ def _or(one: bool | None, other: bool | None) -> bool | None:
 
 
 def _is_one_of(value: Callable[[Row], Any], literals: Sequence[Any]) -> Condition:
-    from sqlglot import exp
-
     texts = frozenset(literals) if all(isinstance(literal, str) for literal in literals) else None
 
     def condition(row: Row) -> bool | None:
         own = value(row)
         if texts is not None and isinstance(own, str):  # of thousands, at once
             return own in texts
-        return reduce(_or, (_compared(exp.EQ, own, literal) for literal in literals))
+        return reduce(_or, (_compared(operator.eq, own, literal) for literal in literals))
 
     return condition
 
@@ -230,42 +239,22 @@ def _literal(node: exp.Expr) -> Any:
             raise UsageError(f"{node.sql(dialect=_DIALECT)[:80]} is no value that this server can compare with.")
 
 
-def _compared(kind: type[exp.Expr], left: Any, right: Any) -> bool | None:
-    from sqlglot import exp
-
+def _compared(compare: Callable[[Any, Any], bool], left: Any, right: Any) -> bool | None:
     if left is None or right is None:
         return None
-    left, right = _alike(left, right)
+    match left, right:
+        case (bool(), _) | (_, bool()):
+            pass
+        case int(), str():  # milliseconds, and a time as text
+            right = time_ms(right)
+        case str(), int():
+            left = time_ms(left)
+        case (float(), Decimal()) | (Decimal(), float()):
+            left, right = float(left), float(right)
     try:
-        match kind:
-            case exp.EQ:
-                return bool(left == right)
-            case exp.NEQ:
-                return bool(left != right)
-            case exp.GT:
-                return bool(left > right)
-            case exp.GTE:
-                return bool(left >= right)
-            case exp.LT:
-                return bool(left < right)
-            case _:
-                return bool(left <= right)
+        return bool(compare(left, right))
     except TypeError:
         raise UsageError(f"A {type(left).__name__} and a {type(right).__name__} cannot be compared.") from None
-
-
-def _alike(left: Any, right: Any) -> tuple[Any, Any]:
-    """A time and a text, or a number (of milliseconds) and a text that is a time, can be compared."""
-    for one, other, is_turned in ((left, right, False), (right, left, True)):
-        if isinstance(other, str) and isinstance(one, (datetime, int)) and not isinstance(one, bool):
-            moment = time_ms(other)
-            one_ms = int(one.timestamp() * 1000) if isinstance(one, datetime) else one
-            return (moment, one_ms) if is_turned else (one_ms, moment)
-    if isinstance(left, float) and isinstance(right, Decimal):
-        return left, float(right)
-    if isinstance(left, Decimal) and isinstance(right, float):
-        return float(left), right
-    return left, right
 
 
 def time_ms(text: str) -> int:
