@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 
 import httpx
@@ -155,6 +156,42 @@ def test_slow_and_huge_clients_are_cut_off_while_others_are_answered(
                 answer = _until_closed(client, then) if name != "slow body" else _answered(client, then)
                 assert b" 200 OK" in answer or b" 408 " in answer or not answer, name
         assert http.get("/stores/users/keys/k1").status_code == 200
+
+
+@pytest.mark.parametrize("is_slow", [True, False], ids=["reads no more", "goes away"])
+def test_an_answer_that_nobody_reads_ends_and_lets_go_what_it_holds(
+    monkeypatch: pytest.MonkeyPatch, is_slow: bool
+) -> None:
+    monkeypatch.setattr(guarding, "_GRACE_S", 0.1)
+    closed = []
+
+    async def body() -> AsyncGenerator[bytes]:
+        try:
+            while True:
+                yield b"row"
+        finally:
+            closed.append(1)
+
+    async def answer() -> None:
+        sent = 0
+
+        async def send(_message: object) -> None:
+            nonlocal sent
+            sent += 1
+            if sent > 3:
+                await asyncio.sleep(60)
+
+        async def receive() -> dict[str, object]:
+            if is_slow:
+                await asyncio.sleep(60)
+            await asyncio.sleep(0.05)
+            return {"type": "http.disconnect"}
+
+        response = guarding.Streamed(body(), media_type="text/plain", most_s=0.2)
+        await asyncio.wait_for(response({"type": "http"}, receive, send), 5)
+
+    asyncio.run(answer())
+    assert closed == [1]
 
 
 def test_headers_have_an_end(member: Member) -> None:
