@@ -74,6 +74,7 @@ class Follower:
                     auto_offset_reset="error",
                     queued_max_messages_kbytes=str(_FETCHED_KBYTES),
                     fetch_wait_max_ms="100",
+                    fetch_queue_backoff_ms="10",  # by default a full queue costs a second
                 )
             )
             self._admin: AdminClient = AdminClient(client.config())
