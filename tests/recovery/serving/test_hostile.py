@@ -48,6 +48,11 @@ def test_odd_keys_are_found(member: Member, key: str, name: str) -> None:
     assert [row["value"]["NAME"] for row in response.json()["rows"]] == [name]
 
 
+def test_an_encoded_slash_before_the_key_is_a_slash(member: Member) -> None:
+    odd, plain = (member.http.get(path).json() for path in ("/stores/users%2Fkeys/a/b", "/stores/users/keys/a/b"))
+    assert odd["rows"] == plain["rows"] != []
+
+
 def test_a_key_of_bytes_that_are_no_text_is_found(member: Member) -> None:
     (row,) = member.http.get("/stores/users/keys/%FF").json()["rows"]
     assert row["key"] == {"$raw": "/w==", "text": None} or row["errors"]
@@ -62,6 +67,11 @@ def test_a_key_of_bytes_that_are_no_text_is_found(member: Member) -> None:
         "/stores/users/keys/%00%01",
         "/stores/users/keys/" + "x" * 20_000,
         "/stores/%2e%2e/keys/k",
+        "/stores/users%2Fkeys/k1",
+        "/stores/users/keys%2Fk1",
+        "/stores/users/keys/",
+        "/stores/users/keys//",
+        "//stores/users/keys/k1",
         "/stores/users/keys/k?min_position=" + "A" * 9_000,
         "/stores/users/all?limit=99999999999999999999",
         "/stores/users/keys/k?timeout=nan",

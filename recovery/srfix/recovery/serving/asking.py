@@ -33,10 +33,10 @@ def params_of(request: Request, kind: type[Params]) -> Params:
 
 def key_of(request: Request) -> str:
     """The last part of the path, with bytes that are no UTF-8 as surrogates, so that `typed_keys` gets them back."""
-    if "raw_path" not in request.scope:
-        return str(request.path_params["key"])
-    _root, _stores, _store, _kind, key = request.scope["raw_path"].split(b"/", 4)
-    return unquote_to_bytes(key).decode("utf-8", _KEEPS_BYTES)
+    key = str(request.path_params["key"])
+    raw = unquote_to_bytes(request.scope.get("raw_path", b"").split(b"/", 4)[-1])
+    # They differ if somebody encoded a slash before the key.
+    return raw.decode("utf-8", _KEEPS_BYTES) if raw.decode("utf-8", "replace") == key else key
 
 
 async def keys_of(store: Served, text: str) -> tuple[bytes, ...]:

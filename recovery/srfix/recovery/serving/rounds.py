@@ -115,6 +115,8 @@ class Rounds:
             self._tell(f"Caught up: {counted(len(parts), 'partition')}, {counted(applied, 'record')} read.")
             self._told = None
             return
+        if applied == self._told[1] > 0:
+            return  # it stands still: `problems` say why
         left = sum(lag or 0 for lag in behind)
         eta = f", about {left / rate:,.0f} s" if rate else ""
         self._tell(
