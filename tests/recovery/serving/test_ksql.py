@@ -196,3 +196,17 @@ def test_windows_of_a_key_that_kafka_serialised(start: Callable[..., Member]) ->
     windows = member.http.get("/stores/users/windows/ann?from=1&to=60000").json()
     assert [row["window"]["start_ms"] for row in windows["rows"]] == [60_000]
     assert windows["partitions"][0]["partition"] == number
+
+
+def test_a_time_is_compared_as_a_time(start: Callable[..., Member]) -> None:
+    from dataclasses import replace
+
+    member = start()
+    columns = [("ID", "STRING"), ("NAME", "TIMESTAMP"), ("AGE", "INTEGER")]
+    member.node.stores["users"] = replace(member.node.stores["users"], columns=columns)  # type: ignore[index]
+    member.produce(("ann", '{"NAME": "2020-02-23T00:00:00.000"}'), ("bob", '{"NAME": "2020-02-24T00:00:00"}'))
+    member.catch_up()
+    assert _rows(member, "SELECT ID, NAME FROM users WHERE NAME = '2020-02-23';") == [
+        ["ann", "2020-02-23T00:00:00.000"]
+    ]
+    assert _rows(member, "SELECT ID FROM users WHERE NAME > '2020-02-23T12:00:00+01:00';") == [["bob"]]

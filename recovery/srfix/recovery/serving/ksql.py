@@ -25,7 +25,7 @@ from srfix.recovery.serving.gathering import Asked, Gathered, Piece
 from srfix.recovery.serving.guarding import Streamed
 from srfix.recovery.serving.liveness import PartitionLag
 from srfix.recovery.serving.node import ACTIVE, Freshness, NotChosen
-from srfix.recovery.serving.pull_queries import WINDOW_END, WINDOW_START, PullQuery, parse_pull_query, value_in
+from srfix.recovery.serving.pull_queries import WINDOW_END, WINDOW_START, PullQuery, parse_pull_query, time_ms, value_in
 from srfix.recovery.serving.questions import Question, Served
 from srfix.serde.casing import CaseRule, is_same, match_keys
 from srfix.serde.errors import SrfixError, UsageError
@@ -149,11 +149,16 @@ class Ksql:
 
     async def _rows(self, asked: Asked, pull: PullQuery, names: Sequence[str]) -> AsyncGenerator[list[Any]]:
         gathered, left = Gathered(), MOST_ROWS if pull.limit is None else pull.limit
-        store = asked.store
+        store, condition = asked.store, pull.condition
+        times = [name for name, kind in store.columns or () if kind == "TIMESTAMP"]
+
+        def fits(row: dict[str, Any]) -> bool:
+            """With times as milliseconds, so that each text of a time is equal to it."""
+            as_ms = {name: time_ms(row[name]) for name in times if isinstance(row[name], str)}
+            return condition is None or condition(row | as_ms) is True
 
         def fitting(piece: Piece) -> list[dict[str, Any]]:
-            rows = (_row(store, msgspec.json.decode(text)) for text in piece.rows)
-            return [row for row in rows if pull.condition is None or pull.condition(row) is True]
+            return [row for text in piece.rows if fits(row := _row(store, msgspec.json.decode(text)))]
 
         async with aclosing(self._api.gathering.pieces(asked, gathered)) as pieces:
             async for piece in pieces:
