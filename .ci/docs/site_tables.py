@@ -15,6 +15,7 @@ MENU: Final[Mapping[str, str | Mapping[str, str]]] = {
         "Repair a store": "repair/kafka-10179.md",
         "A topic and its reader": "repair/connect-and-mirrors.md",
         "What is in a store": "repair/state-on-disk.md",
+        "Rows while the application is down": "repair/serve.md",
         "Many stores, special cases": "repair/many-stores.md",
         "One plans, another decides": "repair/four-eyes.md",
         "A report for people": "repair/reports.md",
