@@ -71,7 +71,7 @@ def written_column(column: str | Column | Sequence[str | Column], plan: WritePla
     struct = F.struct(*column) if isinstance(column, list | tuple) else as_column(cast("str | Column", column))
     type_ = StructType.fromJson(made.struct)
     found, wanted = F.typeof(struct), type_.simpleString()
-    is_type = found == wanted if made.is_exact else F.lower(found) == wanted.lower()
+    is_type = found == wanted if made.is_exact else F.lower(found) == F.lower(F.lit(wanted))
     before, behind = "to_registry was given a row of the type ", f", but the plan needs {wanted}: {_CAST}"
     other = F.raise_error(F.concat(F.lit(before), found, F.lit(behind))).cast(type_)
     row = F.when(is_type, struct.cast(type_)).otherwise(other)
