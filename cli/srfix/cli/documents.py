@@ -78,6 +78,15 @@ DOCUMENTS: Final = (
     PublishedDocument(
         "state-written", "recovery.stores.rebuild.report:StateWritten", "srfix state rebuild and srfix state migrate"
     ),
+    PublishedDocument("served-rows", "recovery.serving.documents:ServedRows", "srfix serve: rows of a store"),
+    PublishedDocument(
+        "served-store", "recovery.serving.documents:ServedStoreDocument", "srfix serve: GET /stores/{store}"
+    ),
+    PublishedDocument("served-stores", "recovery.serving.documents:ServedStores", "srfix serve: GET /stores"),
+    PublishedDocument(
+        "served-partition", "recovery.serving.documents:PartitionOfKey", "srfix serve: the partition of a key"
+    ),
+    PublishedDocument("served-error", "recovery.serving.documents:ServedError", "srfix serve: why there is no answer"),
     PublishedDocument("subjects", "recovery.inspect.internal_subjects:SubjectsDocument", "srfix subjects"),
     PublishedDocument("doctor", "recovery.inspect.checkup:Doctor", "srfix doctor"),
     PublishedDocument("catalogue", "recovery.explain.catalogue:Catalogue", "srfix explain, and srfix explain CODE"),
