@@ -6,9 +6,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
@@ -50,25 +49,6 @@ class _Body(msgspec.Struct):
     properties: dict[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    columns: Sequence[tuple[str, str, str]]
-    """Name, name in the answer, type."""
-    keys: Collection[str]
-    rows: AsyncGenerator[list[Any]]
-    query_id: str
-
-    @property
-    def header(self) -> dict[str, str]:
-        columns = (f"`{shown}` {kind}{' KEY' if name in self.keys else ''}" for name, shown, kind in self.columns)
-        return {"queryId": self.query_id, "schema": ", ".join(columns)}
-
-    @property
-    def metadata(self) -> dict[str, Any]:
-        names, kinds = [shown for _, shown, _ in self.columns], [kind for _, _, kind in self.columns]
-        return {"queryId": self.query_id, "columnNames": names, "columnTypes": kinds}
-
-
 class _UnansweredError(SrfixError):
     """Rows of the answer cannot be given."""
 
@@ -101,33 +81,31 @@ class Ksql:
     async def _streamed(self, request: Request, *, is_tagged: bool, media_type: str) -> Response:
         statement = ""
         try:
-            body = _body(await request.body())
+            body = msgspec.json.decode(await request.body(), type=_Body)
             statement = body.ksql or body.sql or ""
-            answer = await self._answer(statement, body.streams_properties | body.properties)
+            head, rows = await self._answer(statement, body.streams_properties | body.properties, is_tagged=is_tagged)
+        except msgspec.MsgspecError as error:
+            return _error(UsageError(f"The request is not JSON of a query: {error}."), statement)
         except SrfixError as error:
             return _error(error, statement)
-
-        async def documents() -> AsyncGenerator[bytes]:
-            yield _json({"header": answer.header} if is_tagged else answer.metadata)
-            try:
-                async with aclosing(answer.rows) as rows:
-                    async for row in rows:
-                        yield _json({"row": {"columns": row}} if is_tagged else row)
-            except SrfixError as error:
-                yield _json({"errorMessage": _message(error)} if is_tagged else _message(error))
+        first, between, last = (b"", b"\n", b"\n") if media_type == _DELIMITED else (b"[", b",\n", b"]\n")
 
         async def text() -> AsyncGenerator[bytes]:
-            before, after = (b"\n", b"\n") if media_type == _DELIMITED else (b",\n", b"]\n")
-            is_first = True
-            async with aclosing(documents()) as parts:
-                async for part in parts:
-                    yield (b"" if media_type == _DELIMITED else b"[") + part if is_first else before + part
-                    is_first = False
-            yield after
+            yield first + _json(head)
+            try:
+                async with aclosing(rows):
+                    async for row in rows:
+                        yield between + _json({"row": {"columns": row}} if is_tagged else row)
+            except SrfixError as error:
+                yield between + _json({"errorMessage": _message(error)} if is_tagged else _message(error))
+            yield last
 
         return Streamed(text(), media_type=media_type, most_s=Fresh().timeout)
 
-    async def _answer(self, sql: str, properties: Mapping[str, Any]) -> _Answer:
+    async def _answer(
+        self, sql: str, properties: Mapping[str, Any], *, is_tagged: bool
+    ) -> tuple[dict[str, Any], AsyncGenerator[list[Any]]]:
+        """What comes before the rows, and the rows."""
         pull = await run_sync(parse_pull_query, sql) if len(sql) > _LONG_SQL else parse_pull_query(sql)
         store = self._table(pull.table)
         columns = _columns_of(store)
@@ -140,12 +118,17 @@ class Ksql:
         if WINDOW_END in pull.names and not is_sized:
             raise UsageError(f"{WINDOW_END} is not known: no store holds it. Start the server with --window-size-ms.")
         asked = self._api.asked(store, await _question(store, pull), Fresh(), freshness=_freshness(properties))
-        return _Answer(
-            columns=[(name, shown, kinds[name]) for name, shown in chosen],
-            keys=store.key_columns,
-            rows=self._rows(asked, pull, [name for name, _shown in chosen]),
-            query_id=f"query_{uuid.uuid4().hex}",
-        )
+        head: dict[str, Any] = {"queryId": f"query_{uuid.uuid4().hex}"}
+        if is_tagged:
+            keys = store.key_columns
+            schema = (f"`{shown}` {kinds[name]}{' KEY' if name in keys else ''}" for name, shown in chosen)
+            head = {"header": head | {"schema": ", ".join(schema)}}
+        else:
+            head |= {
+                "columnNames": [shown for _name, shown in chosen],
+                "columnTypes": [kinds[name] for name, _shown in chosen],
+            }
+        return head, self._rows(asked, pull, [name for name, _shown in chosen])
 
     async def _rows(self, asked: Asked, pull: PullQuery, names: Sequence[str]) -> AsyncGenerator[list[Any]]:
         gathered, left = Gathered(), MOST_ROWS if pull.limit is None else pull.limit
@@ -181,13 +164,8 @@ class Ksql:
         raise UsageError(f"{name} does not exist. This server has: {', '.join(sorted(self._api.node.stores))}.")
 
     async def info(self, _request: Request) -> Response:
-        information = {
-            "version": self._version,
-            "kafkaClusterId": "",
-            "ksqlServiceId": "srfix",
-            "serverStatus": "RUNNING",
-        }
-        return Response(_json({"KsqlServerInfo": information}), media_type=_V1)
+        service = {"kafkaClusterId": "", "ksqlServiceId": "srfix", "serverStatus": "RUNNING"}
+        return Response(_json({"KsqlServerInfo": {"version": self._version} | service}), media_type=_V1)
 
     async def healthcheck(self, _request: Request) -> Response:
         is_healthy = not self._api.problems()
@@ -232,18 +210,11 @@ def _lags(by_number: Mapping[int, PartitionLag]) -> dict[str, Any]:
         str(number): {
             "currentOffsetPosition": lag.current,
             "endOffsetPosition": lag.end or 0,
-            "offsetLag": max((lag.end or 0) - lag.current, 0),
+            "offsetLag": lag.records or 0,
         }
         for number, lag in by_number.items()
     }
     return {"lagByPartition": lags, "size": len(lags)}
-
-
-def _body(text: bytes) -> _Body:
-    try:
-        return msgspec.json.decode(text, type=_Body)
-    except msgspec.MsgspecError as error:
-        raise UsageError(f"The request is not JSON of a query: {error}.") from None
 
 
 def _columns_of(store: Served) -> list[tuple[str, str]]:

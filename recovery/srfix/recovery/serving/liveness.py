@@ -31,6 +31,11 @@ class PartitionLag(Part, kw_only=True):
     lag_ms: int | None
     is_caught_up: bool
 
+    @property
+    def records(self) -> int | None:
+        """The offsets between the two; None if it has not seen the end."""
+        return None if self.end is None else max(self.end - self.current, 0)
+
 
 Lags = dict[str, dict[int, PartitionLag]]
 """A store's name → partition → how far."""

@@ -40,7 +40,7 @@ class Freshness:
         """Why a member is too far behind for a partition, as a clause; None if it is not."""
         if lag is None:
             return None if self.max_lag is None and self.max_lag_ms is None else _NOT_KNOWN
-        behind = None if lag.end is None else max(lag.end - lag.current, 0)
+        behind = lag.records
         if self.max_lag is not None and (behind is None or behind > self.max_lag):
             return _NOT_KNOWN if behind is None else f"its lag of {behind:,} records exceeds {self.max_lag:,}"
         if self.max_lag_ms is not None and (lag.lag_ms is None or lag.lag_ms > self.max_lag_ms):
@@ -237,8 +237,8 @@ class Node:
 
 
 def _behind(candidate: Candidate) -> float:
-    lag = candidate.lag
-    return float("inf") if lag is None or lag.end is None else max(lag.end - lag.current, 0)
+    records = None if candidate.lag is None else candidate.lag.records
+    return float("inf") if records is None else records
 
 
 def lag_of(part: ServedPartition) -> PartitionLag:

@@ -220,23 +220,13 @@ def _value(node: exp.Expr) -> Callable[[Row], Any]:
 def _literal(node: exp.Expr) -> Any:
     from sqlglot import exp
 
-    match node:
-        case exp.Paren():
-            return _literal(node.this)
-        case exp.Neg():
-            inner = _literal(node.this)
-            return -inner if isinstance(inner, (int, float, Decimal)) else inner
-        case exp.Literal() if node.is_string:
-            return str(node.this)
-        case exp.Literal():
-            text = str(node.this)
-            return int(text) if text.isdecimal() else Decimal(text)
-        case exp.Boolean():
-            return bool(node.this)
-        case exp.Null():
-            return None
-        case _:
-            raise UsageError(f"{node.sql(dialect=_DIALECT)[:80]} is no value that this server can compare with.")
+    value = node.unnest()
+    if isinstance(value, exp.Neg) and isinstance(value.this, exp.Paren):
+        value = exp.Neg(this=value.this.unnest())
+    try:
+        return value.to_py()
+    except ValueError:
+        raise UsageError(f"{node.sql(dialect=_DIALECT)[:80]} is no value that this server can compare with.") from None
 
 
 def _compared(compare: Callable[[Any, Any], bool], left: Any, right: Any) -> bool | None:
