@@ -60,6 +60,11 @@ async def _is_behind(_request: httpx.Request) -> AsyncIterator[bytes]:
     yield _line("", problem="it has read up to offset 3, and 8 is wanted")
 
 
+async def _refuses_and_breaks_off(_request: httpx.Request) -> AsyncIterator[bytes]:
+    yield _line("", problem="it does not hold the partition")
+    raise httpx.ReadError("gone")
+
+
 @pytest.fixture
 def node(tmp_path: Path) -> Node:
     """It is a standby of what b:1 has."""
@@ -70,6 +75,12 @@ def node(tmp_path: Path) -> Node:
 
 def _rows(pieces: list[Piece]) -> str:
     return " ".join(bytes(row).decode() for piece in pieces for row in piece.rows)
+
+
+def test_a_member_that_refuses_and_then_dies_is_passed_over_once(node: Node) -> None:
+    pieces, gathered, _ = ask(node, {"b:1": _refuses_and_breaks_off})
+    assert _rows(pieces) == _rows(ask(node, {})[0]) != ""
+    assert not gathered.failed
 
 
 def test_the_active_member_is_asked(node: Node) -> None:

@@ -73,6 +73,7 @@ def test_the_shapes_of_query_and_query_stream(member: Member) -> None:
 
 def test_a_limit(member: Member) -> None:
     assert len(_rows(member, "SELECT ID FROM users LIMIT 2;")) == 2
+    assert _rows(member, f"SELECT ID FROM users WHERE AGE < {'9' * 5_000};")
 
 
 @pytest.mark.parametrize(
@@ -90,6 +91,7 @@ def test_a_limit(member: Member) -> None:
         ("SELECT * FROM users WHERE ID = 5;", "is no key of users"),
         ("SELECT * FROM users WHERE " + "a." * 5_000 + "b = 1;", "nests too deep"),
         ("SELECT * FROM users WHERE LCASE(ID) = 'x';", "is no value"),
+        ("SELECT * FROM users LIMIT " + "9" * 5_000 + ";", "LIMIT takes a number"),
         ("DROP TABLE users;", "one pull query"),
         ("INSERT INTO users VALUES ('x');", "one pull query"),
         ("SELECT * FROM users WHERE " + "(" * 500 + "ID = 'a'" + ")" * 500, "nests too deep"),

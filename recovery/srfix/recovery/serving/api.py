@@ -40,7 +40,6 @@ from srfix.recovery.serving.gathering import (
     Gathered,
     Gathering,
     PartitionRead,
-    offsets_of,
     token_of,
 )
 from srfix.recovery.serving.guarding import Credentials, Guard, Streamed
@@ -223,7 +222,7 @@ class Api:
         if params.at is not None and store.spec.store.kind is not WrittenKind.VERSIONED:
             raise UsageError(f"The store {store.name} keeps no versions: leave out `at`.")
         question = Question(keys=await keys_of(store, key), at_ms=params.at)
-        return await self._short(store, question, params, is_raw=is_raw)
+        return await self._whole(replace(self.asked(store, question, params), is_raw=is_raw))
 
     async def windows(self, request: Request, params: WithinTimes) -> Response:
         return await self._of_times(request, params, lambda form: form.is_windowed, "windows")
@@ -240,16 +239,11 @@ class Api:
             raise HTTPException(400, f"The store {store.name} ({form.value}) has no {what}.")
         within = RowFilter(window_from_ms=params.first, window_to_ms=params.last)
         question = Question(keys=await keys_of(store, key_of(request)), within=within)
-        return await self._short(store, question, params)
+        return await self._whole(self.asked(store, question, params))
 
     async def count(self, request: Request, params: WithinKeys) -> Response:
         store = self.store(request.path_params["store"])
-        asked = replace(self.asked(store, within_of(params), params), counts=True)
-        gathered, total = Gathered(), 0
-        async with aclosing(self.gathering.pieces(asked, gathered)) as pieces:
-            async for piece in pieces:
-                total += piece.count
-        return self._ended(store, gathered, [], params, count=total)
+        return await self._whole(replace(self.asked(store, within_of(params), params), counts=True))
 
     def asked(self, store: Served, question: Question, params: Fresh, freshness: Freshness | None = None) -> Asked:
         return Asked(
@@ -259,65 +253,26 @@ class Api:
             deadline=time.monotonic() + params.timeout,
         )
 
-    async def _short(self, store: Served, question: Question, params: Fresh, *, is_raw: bool = False) -> Response:
-        asked = replace(self.asked(store, question, params), is_raw=is_raw)
-        gathered, rows = Gathered(), []
+    async def _whole(self, asked: Asked) -> Response:
+        gathered, rows, count = Gathered(), [], 0
         async with aclosing(self.gathering.pieces(asked, gathered)) as pieces:
             async for piece in pieces:
                 rows += piece.rows
+                count += piece.count
                 if len(rows) > MOST_ROWS:
                     break
-        if is_raw and rows and not gathered.failed:
-            return self._bytes(store, gathered, rows, params)
-        return self._ended(store, gathered, rows[:MOST_ROWS], params, is_cut=len(rows) > MOST_ROWS)
-
-    def _bytes(self, store: Served, gathered: Gathered, rows: Sequence[msgspec.Raw], params: Fresh) -> Response:
-        if len(rows) > 1:
-            raise HTTPException(406, f"The key has {len(rows)} rows: ask for {JSON}.")
-        value = msgspec.json.decode(rows[0], type=bytes | None)
-        end = self._end(store, gathered, params)
-        headers = {"srfix-position": end.position, "srfix-member": end.partitions[0].member}
-        return Response(value or b"", media_type=_BYTES, headers=headers)
-
-    def _ended(
-        self,
-        store: Served,
-        gathered: Gathered,
-        rows: Sequence[msgspec.Raw],
-        params: Fresh,
-        *,
-        count: int | None = None,
-        is_cut: bool = False,
-    ) -> Response:
         if gathered.failed and not rows and not count:
-            return error_response(503, why_not(store.name, gathered.failed), gathered.failed)
-        end = self._end(store, gathered, params, count=count, is_cut=is_cut)
-        body = msgspec.json.encode({**msgspec.to_builtins(end), "rows": rows})
-        return Response(body + b"\n", 404 if not rows and count is None else 200, media_type=JSON)
-
-    def _end(
-        self,
-        store: Served,
-        gathered: Gathered,
-        params: Fresh,
-        *,
-        count: int | None = None,
-        is_cut: bool = False,
-    ) -> ServedRows:
-        reads = sorted(gathered.reads.values(), key=lambda read: read.partition)
-        before = params.min_position
-        offsets = {} if before is None else offsets_of(before, store.spec.topic)
-        for read in reads:
-            offsets[read.partition] = max(offsets.get(read.partition, 0), read.offset)
-        return ServedRows(
-            store=store.name,
-            rows=[],
-            count=count,
-            partitions=reads,
-            position=token_of(store.spec.topic, offsets),
-            is_complete=not gathered.failed and not is_cut,
-            failed=gathered.failed,
-        )
+            return error_response(503, why_not(asked.store.name, gathered.failed), gathered.failed)
+        gathered.count, gathered.is_cut = count if asked.counts else None, len(rows) > MOST_ROWS
+        end = _end(asked, gathered)
+        if asked.is_raw and rows and not gathered.failed:
+            if len(rows) > 1:
+                raise HTTPException(406, f"The key has {len(rows)} rows: ask for {JSON}.")
+            value = msgspec.json.decode(rows[0], type=bytes | None)
+            headers = {"srfix-position": end.position, "srfix-member": end.partitions[0].member}
+            return Response(value or b"", media_type=_BYTES, headers=headers)
+        body = msgspec.json.encode({**msgspec.to_builtins(end), "rows": rows[:MOST_ROWS]})
+        return Response(body + b"\n", 200 if rows or asked.counts else 404, media_type=JSON)
 
     async def _pieces(self, request: Request) -> Response:
         """Answers another member, from what this one holds."""
@@ -351,23 +306,40 @@ class Api:
 
         async def body() -> AsyncGenerator[bytes]:
             """A JSON object whose rows come first, or a row on each line and at last the rest of the object."""
-            left, is_cut, piece = params.limit, False, first
+            left, piece = params.limit, first
             if not as_lines:
                 yield b'{"rows":['
             async with aclosing(pieces):
-                while piece is not None and not is_cut:
+                while piece is not None and not gathered.is_cut:
                     rows = [bytes(row) for row in piece.rows[:left]]
-                    is_cut = len(piece.rows) > left
+                    gathered.is_cut = len(piece.rows) > left
                     if rows:
                         yield (b"" if left == params.limit else separator) + separator.join(rows)
                     left -= len(rows)
-                    piece = None if is_cut else await anext(pieces, None)
-            end = msgspec.to_builtins(self._end(store, gathered, params, is_cut=is_cut))
+                    piece = None if gathered.is_cut else await anext(pieces, None)
+            end = msgspec.to_builtins(_end(asked, gathered))
             del end["rows"]
             text = msgspec.json.encode(end)
             yield (b"\n" if left < params.limit else b"") + text + b"\n" if as_lines else b"]," + text[1:] + b"\n"
 
         return Streamed(body(), media_type=_LINES if as_lines else JSON, most_s=asked.left_s)
+
+
+def _end(asked: Asked, gathered: Gathered) -> ServedRows:
+    """All of an answer but its rows."""
+    topic, offsets = asked.store.spec.topic, dict(asked.freshness.min_offsets)
+    reads = sorted(gathered.reads.values(), key=lambda read: read.partition)
+    for read in reads:
+        offsets[read.partition] = max(offsets.get(read.partition, 0), read.offset)
+    return ServedRows(
+        store=asked.store.name,
+        rows=[],
+        count=gathered.count,
+        partitions=reads,
+        position=token_of(topic, offsets),
+        is_complete=not gathered.failed and not gathered.is_cut,
+        failed=gathered.failed,
+    )
 
 
 def document_response(document: Document) -> Response:

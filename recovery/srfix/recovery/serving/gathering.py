@@ -17,7 +17,7 @@ from prometheus_client import Histogram
 
 from srfix.recovery.documents import Count, Part
 from srfix.recovery.serving.liveness import PartitionLag
-from srfix.recovery.serving.node import Candidate, Freshness, Node, NotChosen, lag_of
+from srfix.recovery.serving.node import Freshness, Node, NotChosen, lag_of
 from srfix.recovery.serving.questions import Question, ReadRows, Served
 from srfix.serde.errors import SrfixError, UsageError
 
@@ -54,14 +54,10 @@ class PartitionRead(Part, kw_only=True):
     """The age of the last record that it read while there are later ones, in milliseconds; else 0."""
 
     @classmethod
-    def at(cls, number: int, member: str, role: str, lag: PartitionLag, *, offset: int | None = None) -> PartitionRead:
-        """
-        :param offset: that of the rows, if the member has gone on since.
-        """
-        offset = lag.current if offset is None else offset
-        behind = None if lag.end is None else max(lag.end - offset, 0)
+    def at(cls, number: int, member: str, role: str, lag: PartitionLag) -> PartitionRead:
+        offset, records = lag.current, lag.records
         return cls(
-            partition=number, member=member, role=role, offset=offset, end=lag.end, lag=behind, lag_ms=lag.lag_ms
+            partition=number, member=member, role=role, offset=offset, end=lag.end, lag=records, lag_ms=lag.lag_ms
         )
 
 
@@ -115,6 +111,10 @@ class Gathered:
 
     reads: dict[int, PartitionRead] = field(default_factory=dict)
     failed: list[NotChosen] = field(default_factory=list)
+    count: int | None = None
+    """The number of rows, of a question that counts."""
+    is_cut: bool = False
+    """True if the limit was reached."""
 
 
 class Gathering:
@@ -144,6 +144,16 @@ class Gathering:
             number: self._node.candidates(store, number, asked.freshness)
             for number in asked.question.partitions(store.spec.partitions, store.partitioner)
         }
+        begun: set[int] = set()
+
+        def fail(number: int, address: str, problem: str) -> None:
+            candidates, refused = waiting[number]
+            refused.append(NotChosen(partition=number, member=address, reason=problem))
+            del candidates[0]
+            if number in begun:  # another member would give its first rows once more
+                gathered.failed += refused
+                del waiting[number]
+
         while waiting:
             groups: dict[str, list[int]] = {}
             for number, (candidates, refused) in [*waiting.items()]:
@@ -156,15 +166,16 @@ class Gathering:
                     groups.setdefault(candidates[0].address, []).append(number)
             for address, numbers in groups.items():
                 others = all(len(waiting[number][0]) > 1 for number in numbers)
-                begun: set[int] = set()
+                unanswered = set(numbers)
                 began_s = time.monotonic()
                 async with aclosing(self._from(asked, address, numbers, has_others=others)) as pieces:
                     async for piece in pieces:
                         number = piece.partition
-                        if number not in waiting:
+                        if number not in unanswered:
                             continue
                         if piece.problem is not None:
-                            self._failed(waiting, gathered, number, address, piece.problem, begun)
+                            unanswered.remove(number)
+                            fail(number, address, piece.problem)
                             continue
                         if piece.rows:
                             begun.add(number)
@@ -172,29 +183,13 @@ class Gathering:
                             gathered.reads[number] = piece.read
                         yield piece
                         if piece.done:
+                            unanswered.remove(number)
                             del waiting[number]
                 if asked.question.keys is not None:
                     where = "here" if address == self._node.address else "forwarded"
                     self.seconds.labels(where).observe(time.monotonic() - began_s)
-                for number in [number for number in numbers if number in waiting and waiting[number][0]]:
-                    if waiting[number][0][0].address == address:
-                        self._failed(waiting, gathered, number, address, "it did not answer", begun)
-
-    @staticmethod
-    def _failed(
-        waiting: dict[int, tuple[list[Candidate], list[NotChosen]]],
-        gathered: Gathered,
-        number: int,
-        address: str,
-        problem: str,
-        begun: set[int],
-    ) -> None:
-        candidates, refused = waiting[number]
-        refused.append(NotChosen(partition=number, member=address, reason=problem))
-        del candidates[0]
-        if number in begun:  # another member would give its first rows once more
-            gathered.failed += refused
-            del waiting[number]
+                for number in sorted(unanswered):
+                    fail(number, address, "it did not answer")
 
     async def _from(
         self, asked: Asked, address: str, numbers: Sequence[int], *, has_others: bool
@@ -283,7 +278,8 @@ class Gathering:
 
         def piece(chunk: ReadRows, rows: list[msgspec.Raw]) -> Piece:
             role = node.role(store, number, node.address)
-            read = PartitionRead.at(number, node.address, role, lag_of(part), offset=chunk.offset)
+            lag = msgspec.structs.replace(lag_of(part), current=chunk.offset)  # it may have gone on since
+            read = PartitionRead.at(number, node.address, role, lag)
             return Piece(partition=number, read=read, rows=rows, count=chunk.count, done=chunk.is_last)
 
         try:

@@ -32,6 +32,7 @@ _COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "lte": operator.le,
 }
 MOST_SQL: Final = 16 << 10
+_MOST_DIGITS: Final = 18
 WINDOW_START: Final = "WINDOWSTART"
 WINDOW_END: Final = "WINDOWEND"
 Row = Mapping[str, Any]
@@ -119,7 +120,7 @@ def _columns(expressions: Sequence[exp.Expr]) -> tuple[tuple[str, str], ...] | N
 
 def _count(node: exp.Expr) -> int:
     text = node.sql()
-    if not text.isascii() or not text.isdecimal():
+    if not text.isascii() or not text.isdecimal() or len(text) > _MOST_DIGITS:
         raise UsageError(f"LIMIT takes a number, not {text[:40]}.")
     return int(text)
 
