@@ -14,7 +14,7 @@ import requests
 from srfix.cli.commands.serve import Serving, user_and_password
 from srfix.cli.commands.stores_to_serve import partitioner_of
 from srfix.recovery.serving import starting
-from srfix.recovery.serving.starting import Group, Place, Tls, serve
+from srfix.recovery.serving.starting import Place, Tls, serve
 from srfix.serde.errors import UsageError
 from tests.cli.kept_demo import SRFIX, environment, srfix
 from tests.recovery.state.reading.test_real_directories import DATA
@@ -70,7 +70,7 @@ class TestPlace:
     @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
     def test_in_a_group_every_address_is_none(self, host: str) -> None:
         with pytest.raises(UsageError, match="--advertise HOST:PORT"):
-            serve([], Place(host=host, port=0, advertise=None), group=Group(name="g"), **_none())  # type: ignore[arg-type]
+            serve([], Place(host=host, port=0, group="g"), **_none())  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
     def test_it_listens_on_addresses_of_both_kinds(self, host: str) -> None:
@@ -82,7 +82,7 @@ class TestPlace:
 
 
 def _none() -> dict[str, object]:
-    return dict.fromkeys(("settings", "client", "committed", "make_database", "version", "on_start", "tell"))
+    return dict.fromkeys(("credentials", "client", "committed", "make_database", "version", "on_start", "tell"))
 
 
 class TestPartitioner:

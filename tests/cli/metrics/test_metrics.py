@@ -22,7 +22,7 @@ from srfix.cli.commands.watch import ALERTS, DASHBOARD, kept_text
 from srfix.cli.metrics.serving import serving
 from srfix.cli.metrics.standing import Families, Standing
 from srfix.recovery.findings import Diagnosis, Finding, IdAtFault, Severity, Skipped
-from srfix.recovery.serving.api import Api, Settings
+from srfix.recovery.serving.api import Api
 from srfix.recovery.serving.guarding import Credentials
 from srfix.recovery.serving.page import page_routes
 from srfix.recovery.watch.events import (
@@ -166,7 +166,7 @@ def served() -> dict[str, set[str]]:
     """The metrics of `srfix serve`, and their labels."""
     with TemporaryDirectory() as folder:
         node = node_of(Path(folder), values=[b"v"])
-        api = Api(node, httpx.AsyncClient(), Settings(credentials=Credentials()))
+        api = Api(node, httpx.AsyncClient(), Credentials())
         api.add_routes(page_routes(api, {}, "0.1.0"))
         http = TestClient(api.app)
         assert http.get("/stores/users/keys/k").status_code == 200

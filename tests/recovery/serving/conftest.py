@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.recovery.facts.decoding import RecordDecoder
-from srfix.recovery.serving.api import Api, Settings
+from srfix.recovery.serving.api import Api
 from srfix.recovery.serving.following import Follower
 from srfix.recovery.serving.guarding import Credentials
 from srfix.recovery.serving.ksql import ksql_routes
@@ -142,7 +142,7 @@ def _starting(tmp_path: Path) -> Iterator[Callable[..., Member]]:
         )
         node.follower.start()
         closing.append(node.close)
-        api = Api(node, httpx.AsyncClient(), Settings(credentials=credentials or Credentials()))
+        api = Api(node, httpx.AsyncClient(), credentials or Credentials())
         api.add_routes([*ksql_routes(api, "0.1.0"), *page_routes(api, openapi("0.1.0"), "0.1.0")])
         http = TestClient(api.app)
         http.__enter__()

@@ -84,7 +84,13 @@ def query(
             show_json(json.dumps(row))
     else:
         cells = [
-            (str(row["partition"]), _shown(row["key"]), _shown(row["value"]), row["time"] or "-", _window(row))
+            (
+                str(row["partition"]),
+                _shown(row["key"]),
+                _shown(row["value"]),
+                row["time"] or "-",
+                _window(row["window"]),
+            )
             for row in rows
         ]
         table = Table(("partition", "key", "value", "time", "window"), tuple(cells))
@@ -101,13 +107,10 @@ def query(
     return ExitCode.OK if rows and not failed else ExitCode.FINDINGS
 
 
-def _window(row: dict[str, Any]) -> str:
-    window = row["window"]
-    return (
-        "-"
-        if window is None
-        else f"{window['start_ms']}" + ("" if window["end_ms"] is None else f"..{window['end_ms']}")
-    )
+def _window(window: dict[str, Any] | None) -> str:
+    if window is None:
+        return "-"
+    return f"{window['start_ms']}" if window["end_ms"] is None else f"{window['start_ms']}..{window['end_ms']}"
 
 
 def _shown(value: Any) -> str:

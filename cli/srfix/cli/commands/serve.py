@@ -26,7 +26,7 @@ from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
     from srfix.recovery.serving.guarding import Credentials
-    from srfix.recovery.serving.starting import Group, Place
+    from srfix.recovery.serving.starting import Place
 
 _kind_options = handing_over(
     "layout",
@@ -74,9 +74,15 @@ class Serving:
         user, password = (None, None) if self.user is None else user_and_password(self.user)
         return Credentials(token=None if self.token is None else revealed(self.token), user=user, password=password)
 
-    def place(self) -> Place:
+    def place(self, application: str | None = None) -> Place:
         from srfix.recovery.serving.starting import Place, Tls
 
+        if self.group is None and (self.standbys or self.is_global):
+            raise UsageError("--standbys and --global are for several members: give --group.")
+        if self.group is not None and self.group == application:
+            raise UsageError(
+                f"--group {self.group} is the application's own group. srfix must take no part in it: give another name."
+            )
         tls = None
         if self.tls_ca is not None and self.tls_certificate is None:
             raise UsageError(
@@ -91,20 +97,15 @@ class Serving:
         if self.advertise is not None:
             name, number = self.advertise
             advertise = f"[{name}]:{number}" if ":" in name else f"{name}:{number}"
-        return Place(host=host, port=port, advertise=advertise, tls=tls)
-
-    def members(self, application: str | None) -> Group | None:
-        from srfix.recovery.serving.starting import Group
-
-        if self.group is None:
-            if self.standbys or self.is_global:
-                raise UsageError("--standbys and --global are for several members: give --group.")
-            return None
-        if self.group == application:
-            raise UsageError(
-                f"--group {self.group} is the application's own group. srfix must take no part in it: give another name."
-            )
-        return Group(name=self.group, standbys=self.standbys, is_global=self.is_global)
+        return Place(
+            host=host,
+            port=port,
+            advertise=advertise,
+            tls=tls,
+            group=self.group,
+            standbys=self.standbys,
+            is_global=self.is_global,
+        )
 
 
 def _address(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[str, int] | None:
@@ -215,7 +216,6 @@ def serve(
     """
     from srfix.cli.ending import Ended, Ending
     from srfix.cli.session import open_cluster
-    from srfix.recovery.serving.api import Settings
     from srfix.recovery.serving.head_start import head_start_from
     from srfix.recovery.serving.redis_rows import redis_rows
     from srfix.recovery.serving.starting import rocks_in
@@ -231,7 +231,7 @@ def serve(
         raise UsageError("With --rows-in, one member writes each partition: leave out --standbys and --global.")
     if from_topic is not None and len(names) > 1:
         raise UsageError("--from-topic is the topic of one store: give one --store.")
-    group, place = serving.members(application), serving.place()
+    place = serving.place(application)
     ending = Ending()
     with ExitStack() as stack, suppress(Ended):
         stack.enter_context(ending.watch())
@@ -254,18 +254,14 @@ def serve(
         serve_stores(
             stores,
             place,
-            Settings(
-                credentials=serving.credentials(),
-                scheme="http" if place.tls is None else "https",
-                max_lag_ready=max_lag,
-            ),
+            serving.credentials(),
+            max_lag_ready=max_lag,
             client=ReadOnlyClient(connection.kafka_config()),
             committed=cluster.committed,
             make_database=rocks_in(Path(data_dir)) if data_dir is not None else redis_rows(rows_in or "", application),
             head_start=head_start_from(map(Path, state_dir), application) if state_dir else None,
-            group=group,
             version=version("srfix"),
-            on_start=lambda address: say(f"Listening on {'http' if place.tls is None else 'https'}://{address}"),
+            on_start=lambda url: say(f"Listening on {url}"),
             tell=say_aside,
         )
     return ending.code

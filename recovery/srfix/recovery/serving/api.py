@@ -34,7 +34,6 @@ from srfix.recovery.serving.documents import (
 )
 from srfix.recovery.serving.gathering import (
     FORWARD_PATH,
-    MOST_ITERATORS,
     Asked,
     Forward,
     Gathered,
@@ -72,32 +71,28 @@ class ApiRoute:
     codes: tuple[int, ...] = (400, 401, 404, 503)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    credentials: Credentials
-    scheme: str = "http"
-    """How the other members are reached."""
-    max_lag_ready: int = 0
-    """/readyz answers 200 if no partition lags by more records."""
-    iterators: int = MOST_ITERATORS
-
-
 class Api:
-    """The application for uvicorn: `Api(…).app`."""
+    """The application for uvicorn: `Api(…).app`.
+
+    :param max_lag_ready: /readyz answers 200 if no partition lags by more records.
+    :param scheme: of the other members: http or https.
+    """
 
     def __init__(
         self,
         node: Node,
         client: httpx.AsyncClient,
-        settings: Settings,
+        credentials: Credentials,
         *,
+        max_lag_ready: int = 0,
+        scheme: str = "http",
         tell: Callable[[str], None] = lambda _line: None,
     ) -> None:
         self.node = node
-        self.settings = settings
-        self.gathering = Gathering(node, client, scheme=settings.scheme, most_iterators=settings.iterators)
+        self._max_lag_ready = max_lag_ready
+        self.gathering = Gathering(node, client, scheme=scheme)
         self.requests = Counter("srfix_serve_requests", "Answered requests.", ("route", "code"), registry=None)
-        self._rounds = Rounds(node, client, scheme=settings.scheme, tell=tell)
+        self._rounds = Rounds(node, client, scheme=scheme, tell=tell)
         self._client = client
         self._starlette = Starlette(
             routes=[
@@ -111,7 +106,7 @@ class Api:
             lifespan=self._lifespan,
         )
         of_members = frozenset({HEARTBEAT_PATH, LAG_PATH, FORWARD_PATH})
-        self.app: ASGIApp = Guard(self._starlette, settings.credentials, error_response, members_paths=of_members)
+        self.app: ASGIApp = Guard(self._starlette, credentials, error_response, members_paths=of_members)
 
     def add_routes(self, routes: Sequence[Route]) -> None:
         self._starlette.router.routes.extend(routes)
@@ -126,8 +121,7 @@ class Api:
 
     async def _readyz(self, _request: Request) -> Response:
         parts = self.node.parts()
-        most = self.settings.max_lag_ready
-        is_ready = bool(parts) and all(part.lag is not None and part.lag <= most for part in parts)
+        is_ready = bool(parts) and all(part.lag is not None and part.lag <= self._max_lag_ready for part in parts)
         return Response(b"{}\n", 200 if is_ready else 503, media_type=JSON)
 
     def problems(self) -> list[str]:

@@ -29,7 +29,7 @@ _TRY_S: Final = 0.75
 """How long to wait for a member while another one could be asked."""
 _CONNECT_S: Final = 0.5
 _REACH_S: Final = 0.01
-MOST_ITERATORS: Final = 32
+_MOST_ITERATORS: Final = 32
 _MOST_NUMBER: Final = 1 << 31
 _MOST_OFFSET: Final = 1 << 63
 _NOT_HELD: Final = "it does not hold the partition"
@@ -123,7 +123,9 @@ class Gathering:
     :param most_iterators: how many questions that are not short this member answers at a time.
     """
 
-    def __init__(self, node: Node, client: httpx.AsyncClient, *, scheme: str, most_iterators: int) -> None:
+    def __init__(
+        self, node: Node, client: httpx.AsyncClient, *, scheme: str, most_iterators: int = _MOST_ITERATORS
+    ) -> None:
         self._node = node
         self._client = client
         self._scheme = scheme

@@ -111,7 +111,7 @@ class Grouped:
             self._admin: AdminClient = AdminClient(client.config())
         except (KafkaException, TypeError, ValueError) as error:
             raise client.refused_config(error) from None
-        self._consumer.subscribe([*topics])
+        self._consumer.subscribe(sorted(topics))
         self._thread = Thread(target=self._run, name="srfix-serve-group", daemon=True)
         self._thread.start()
 

@@ -11,10 +11,10 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.serving.api import Api, Settings
+from srfix.recovery.serving.api import Api
 from srfix.recovery.serving.databases import MakeDatabase, RocksDatabase
 from srfix.recovery.serving.following import Committed, Follower
-from srfix.recovery.serving.guarding import impatient
+from srfix.recovery.serving.guarding import Credentials, impatient
 from srfix.recovery.serving.head_start import HeadStart
 from srfix.recovery.serving.ksql import ksql_routes
 from srfix.recovery.serving.membership import Alone, Grouped, Membership
@@ -65,23 +65,22 @@ def _no_password() -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
-    """The members of a group share the partitions."""
-
-    name: str
-    standbys: int = 0
-    is_global: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a member listens, and where its rows are."""
+    """Where a member listens, and with which others it shares the partitions."""
 
     host: str
     port: int
-    advertise: str | None
+    advertise: str | None = None
     """How the other members, and clients, reach it; None for the address on which it listens."""
     tls: Tls | None = None
+    group: str | None = None
+    """The consumer group of the members; None for a member without others."""
+    standbys: int = 0
+    is_global: bool = False
+
+    @property
+    def scheme(self) -> str:
+        return "http" if self.tls is None else "https"
 
 
 def rocks_in(folder: Path) -> MakeDatabase:
@@ -92,12 +91,12 @@ def rocks_in(folder: Path) -> MakeDatabase:
 def serve(
     stores: Sequence[Served],
     place: Place,
-    settings: Settings,
+    credentials: Credentials,
     *,
+    max_lag_ready: int = 0,
     client: ReadOnlyClient,
     committed: Committed,
     make_database: MakeDatabase,
-    group: Group | None,
     head_start: HeadStart | None = None,
     version: str,
     on_start: Callable[[str], None],
@@ -105,7 +104,7 @@ def serve(
 ) -> None:
     """Serves until SIGTERM or an interrupt.
 
-    :param on_start: called with the address when the server listens.
+    :param on_start: called with the URL when the server listens.
     :param tell: called with a line of progress until the partitions are caught up, and with notes on them.
     :raises UsageError: if it cannot listen there.
     """
@@ -116,15 +115,14 @@ def serve(
         stack.callback(listening.close)
         host, port = listening.getsockname()[:2]
         address = place.advertise or (f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
-        if group is not None and place.advertise is None and ip_address(host).is_unspecified:
+        if place.group is not None and place.advertise is None and ip_address(host).is_unspecified:
             raise UsageError(f"Other members cannot reach {address}: say how with --advertise HOST:PORT.")
-        topics = sorted({store.spec.topic for store in stores})
         membership: Membership
-        if group is None:
+        if place.group is None:
             places = [(store.spec.topic, number) for store in stores for number in range(store.spec.partitions)]
             membership = Alone(address, places)
         else:
-            membership = Grouped(client, group.name, address, topics)
+            membership = Grouped(client, place.group, address, {store.spec.topic for store in stores})
         isolations = {store.spec.isolation for store in stores}
         isolation = Isolation.READ_COMMITTED if isolations == {Isolation.READ_COMMITTED} else Isolation.READ_UNCOMMITTED
         node = Node(
@@ -133,13 +131,13 @@ def serve(
             membership=membership,
             follower=Follower(client, isolation=isolation, committed=committed),
             make_database=make_database,
-            standbys=0 if group is None else group.standbys,
-            is_global=group is not None and group.is_global,
+            standbys=place.standbys,
+            is_global=place.is_global,
             head_start=head_start,
         )
         stack.callback(node.close)
         node.follower.start()
-        authorization = settings.credentials.header
+        authorization = credentials.header
         http = httpx.AsyncClient(
             headers={} if authorization is None else {"authorization": authorization},
             trust_env=False,  # no proxy stands between members
@@ -147,10 +145,10 @@ def serve(
             timeout=httpx.Timeout(5.0, connect=0.5),
             limits=httpx.Limits(max_connections=200, max_keepalive_connections=50),
         )
-        api = Api(node, http, settings, tell=tell)
+        api = Api(node, http, credentials, max_lag_ready=max_lag_ready, scheme=place.scheme, tell=tell)
         api.add_routes([*ksql_routes(api, version), *page_routes(api, openapi(version), version)])
         server = _server(api, place)
-        on_start(address)
+        on_start(f"{place.scheme}://{address}")
         server.run(sockets=[listening])
 
 
