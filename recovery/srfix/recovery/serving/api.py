@@ -8,6 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+import httpx
 import msgspec
 from prometheus_client import Counter
 from starlette.applications import Starlette
@@ -52,7 +53,6 @@ from srfix.serde.errors import SrfixError, UsageError
 from srfix.serde.hints import nearest
 
 if TYPE_CHECKING:
-    import httpx
     from starlette.types import ASGIApp
 
 JSON: Final = "application/json"

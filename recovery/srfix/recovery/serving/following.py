@@ -7,17 +7,24 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future
 from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec
 
 from srfix.recovery.serving.partition import ServedPartition
 from srfix.recovery.stores.choices import Until
 from srfix.serde.errors import SrfixError
 from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
 from srfix.serde.subjects.names import Topic
-
-if TYPE_CHECKING:
-    from confluent_kafka import Consumer, Message, TopicPartition
-    from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo
 
 _TOGETHER: Final = 5_000
 """How many messages are taken together."""
@@ -44,9 +51,6 @@ class Follower:
     """
 
     def __init__(self, client: ReadOnlyClient, *, isolation: Isolation, committed: Committed) -> None:
-        from confluent_kafka import Consumer, KafkaException
-        from confluent_kafka.admin import AdminClient
-
         self._client = client
         self._isolation = isolation
         self._committed = committed
@@ -126,14 +130,10 @@ class Follower:
             self._has_changed.set()
 
     def _start(self, place: Place) -> TopicPartition:
-        from confluent_kafka import OFFSET_BEGINNING, TopicPartition
-
         self._next[place] = min(part.offset for part in self._parts[place])
         return TopicPartition(*place, self._next[place] or OFFSET_BEGINNING)
 
     def _wait(self, place: Place, seconds: float = _NEVER) -> None:
-        from confluent_kafka import TopicPartition
-
         self._consumer.pause([TopicPartition(*place)])
         self._waiting[place] = time.monotonic() + seconds
 
@@ -177,9 +177,6 @@ class Follower:
                 self._pass_gap(place)
 
     def _ask_ends(self, places: Collection[Place]) -> None:
-        from confluent_kafka import IsolationLevel, TopicPartition
-        from confluent_kafka.admin import OffsetSpec
-
         if not places:
             return
         futures = self._admin.list_offsets(
@@ -238,8 +235,6 @@ class Follower:
                     part.apply((), offset=end)
 
     def _take_event(self, message: Message) -> None:
-        from confluent_kafka import KafkaError
-
         error = message.error()
         place = (Topic(message.topic() or ""), message.partition() or 0)
         if error is None:

@@ -9,8 +9,9 @@ from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+import httpx
 import msgspec
 from anyio.to_thread import run_sync
 from prometheus_client import Histogram
@@ -20,9 +21,6 @@ from srfix.recovery.serving.liveness import PartitionLag
 from srfix.recovery.serving.node import Freshness, Node, NotChosen, lag_of
 from srfix.recovery.serving.questions import Question, ReadRows, Served
 from srfix.serde.errors import SrfixError, UsageError
-
-if TYPE_CHECKING:
-    import httpx
 
 FORWARD_PATH: Final = "/pieces"
 _TRY_S: Final = 0.75
@@ -202,8 +200,6 @@ class Gathering:
                     async for piece in pieces:
                         yield piece
             return
-        import httpx
-
         forward = Forward(
             store=asked.store.name,
             question=asked.question,

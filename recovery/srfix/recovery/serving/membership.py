@@ -13,16 +13,15 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
+
+from confluent_kafka import Consumer, KafkaException
+from confluent_kafka.admin import AdminClient, MemberDescription
 
 from srfix.recovery.serving.following import Place
 from srfix.serde.errors import ClusterError, SrfixError
 from srfix.serde.properties.kafka_client import ReadOnlyClient
 from srfix.serde.subjects.names import Topic
-
-if TYPE_CHECKING:
-    from confluent_kafka import Consumer
-    from confluent_kafka.admin import AdminClient, MemberDescription
 
 _CLIENT_ID: Final = "srfix-serve@"
 _LOOK_EVERY_S: Final = 0.5
@@ -87,9 +86,6 @@ class Grouped:
     """
 
     def __init__(self, client: ReadOnlyClient, group: str, address: str, topics: Collection[Topic]) -> None:
-        from confluent_kafka import Consumer, KafkaException
-        from confluent_kafka.admin import AdminClient
-
         self.problem: SrfixError | None = None
         self._client = client
         self._group = group
@@ -140,8 +136,6 @@ class Grouped:
                 self._is_over.wait(_LOOK_EVERY_S)
 
     def _look(self) -> None:
-        from confluent_kafka import KafkaException
-
         try:
             (future,) = self._admin.describe_consumer_groups([self._group], request_timeout=_TIMEOUT_S).values()
             description = future.result(_TIMEOUT_S + 1)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import jinja2
 import msgspec
 from anyio.to_thread import run_sync
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -51,8 +53,6 @@ pre { background: #f4f4f4; overflow: auto; padding: .6rem }
 
 
 def page_routes(api: Api, description: dict[str, Any], version: str) -> Sequence[Route]:
-    import jinja2
-
     template = jinja2.Environment(autoescape=True).from_string(_PAGE)
     description_text = msgspec.json.encode(description)
     registry = CollectorRegistry()
@@ -96,15 +96,12 @@ _OF_PARTITIONS: Final[tuple[tuple[type[GaugeMetricFamily | CounterMetricFamily],
 )
 
 
-class _Families:
-    """What Prometheus gets."""
+class _Families(Collector):
+    """What Prometheus gets of the partitions and the members."""
 
     def __init__(self, api: Api, version: str) -> None:
         self._api = api
         self._version = version
-
-    def describe(self) -> Iterator[Metric]:
-        return iter(())
 
     def collect(self) -> Iterator[Metric]:
         node = self._api.node

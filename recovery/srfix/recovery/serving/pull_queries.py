@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from srfix.serde.casing import declared_name
 from srfix.serde.errors import SrfixError, UsageError
 from srfix.serde.schemas.models import Json
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 _DIALECT: Final = "spark"
 """Identifiers in backquotes, texts in single quotes, as in ksqlDB."""
@@ -57,8 +58,6 @@ def parse_pull_query(sql: str) -> PullQuery:
     """
     :raises UsageError: for a text that is no SQL, or more than a pull query.
     """
-    from sqlglot.errors import SqlglotError
-
     if len(sql) > MOST_SQL:
         raise UsageError(f"A statement has at most {MOST_SQL:,} characters.")
     try:
@@ -73,9 +72,6 @@ def parse_pull_query(sql: str) -> PullQuery:
 
 
 def _pull_query(sql: str) -> PullQuery:
-    import sqlglot
-    from sqlglot import exp
-
     statements = [statement for statement in sqlglot.parse(sql, dialect=_DIALECT) if statement is not None]
     if len(statements) != 1 or not isinstance(statements[0], exp.Select):
         raise UsageError("This server answers one pull query at a time: SELECT … FROM table WHERE …;")
@@ -104,8 +100,6 @@ def _name(node: exp.Expr) -> str:
 
 
 def _columns(expressions: Sequence[exp.Expr]) -> tuple[tuple[str, str], ...] | None:
-    from sqlglot import exp
-
     if len(expressions) == 1 and isinstance(expressions[0], exp.Star):
         return None
     columns = []
@@ -127,8 +121,6 @@ def _count(node: exp.Expr) -> int:
 
 def _only(node: exp.Expr) -> Iterator[tuple[str, tuple[Json, ...]]]:
     """Columns that have one of some values in every row that the condition takes."""
-    from sqlglot import exp
-
     if isinstance(node, exp.Paren):
         yield from _only(node.this)
     elif isinstance(node, exp.And):
@@ -143,8 +135,6 @@ def _only(node: exp.Expr) -> Iterator[tuple[str, tuple[Json, ...]]]:
 
 
 def _condition(node: exp.Expr) -> Condition:
-    from sqlglot import exp
-
     match node:
         case exp.Paren():
             return _condition(node.this)
@@ -209,8 +199,6 @@ def value_in(row: Row, name: str) -> Any:
 
 
 def _value(node: exp.Expr) -> Callable[[Row], Any]:
-    from sqlglot import exp
-
     if isinstance(node, exp.Column):
         name = _name(node.this)
         return lambda row: value_in(row, name)
@@ -219,8 +207,6 @@ def _value(node: exp.Expr) -> Callable[[Row], Any]:
 
 
 def _literal(node: exp.Expr) -> Any:
-    from sqlglot import exp
-
     value = node.unnest()
     if isinstance(value, exp.Neg) and isinstance(value.this, exp.Paren):
         value = exp.Neg(this=value.this.unnest())

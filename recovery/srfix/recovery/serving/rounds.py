@@ -6,9 +6,10 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import anyio.to_thread
+import httpx
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,9 +19,6 @@ from srfix.recovery.documents import Part
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.serving.liveness import LAG_EVERY_MS, SEND_MS, Lags
 from srfix.recovery.serving.node import Node
-
-if TYPE_CHECKING:
-    import httpx
 
 HEARTBEAT_PATH: Final = "/heartbeat"
 LAG_PATH: Final = "/lag"

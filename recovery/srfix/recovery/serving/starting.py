@@ -9,7 +9,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import httpx
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from srfix.recovery.serving.api import Api
 from srfix.recovery.serving.databases import MakeDatabase, RocksDatabase
@@ -24,9 +28,6 @@ from srfix.recovery.serving.page import page_routes
 from srfix.recovery.serving.questions import Served
 from srfix.serde.errors import UsageError
 from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
-
-if TYPE_CHECKING:
-    import uvicorn
 
 _BACKLOG: Final = 512
 _MOST_CONNECTIONS: Final = 500
@@ -108,8 +109,6 @@ def serve(
     :param tell: called with a line of progress until the partitions are caught up, and with notes on them.
     :raises UsageError: if it cannot listen there.
     """
-    import httpx
-
     with ExitStack() as stack:
         listening = _listening(place)
         stack.callback(listening.close)
@@ -165,9 +164,6 @@ def _listening(place: Place) -> socket.socket:
 
 
 def _server(api: Api, place: Place) -> uvicorn.Server:
-    import uvicorn
-    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
     return uvicorn.Server(
         uvicorn.Config(
             api.app,
