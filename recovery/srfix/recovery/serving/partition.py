@@ -168,33 +168,30 @@ class ServedPartition:
         )
 
     def _last_progress(self) -> Progress:
-        new = Progress(made_of=self.served.made_of, offset=0, time_ms=_now_ms())
         found = self.database.progress()
         try:
-            progress = new if found is None else msgspec.json.decode(found, type=Progress)
+            progress = None if found is None else msgspec.json.decode(found, type=Progress)
         except msgspec.MsgspecError:
-            return self._anew(new, "another version of srfix wrote its progress")
-        if progress.offset == 0:  # nothing was read, or a head start was not finished
-            self.database.clear()
-            return new
+            return self._anew("another version of srfix wrote its progress")
+        if progress is None or progress.offset == 0:  # nothing was read, or a head start was not finished
+            return self._anew(None)
         if progress.made_of != self.served.made_of:
-            return self._anew(new, "it was made from another topic, or for another kind of store")
+            return self._anew("it was made from another topic, or for another kind of store")
         if self.served.forgets_deletes_since(progress.time_ms):
-            return self._anew(
-                new, "it was last read before the topic began to forget its deletes (delete.retention.ms)"
-            )
+            return self._anew("it was last read before the topic began to forget its deletes (delete.retention.ms)")
         return progress
 
-    def _anew(self, progress: Progress, why: str) -> Progress:
+    def _anew(self, why: str | None) -> Progress:
         self.database.clear()
-        self.notes.append(f"partition {self.number} is filled anew: {why}")
-        return progress
+        if why is not None:
+            self.notes.append(f"partition {self.number} is filled anew: {why}")
+        return Progress(made_of=self.served.made_of, offset=0, time_ms=_now_ms())
 
     def start_anew(self, why: str) -> None:
         """Removes all rows, so that the log is read again from its start."""
         with self._lock:
             self.generation += 1
-            self.progress = self._anew(Progress(made_of=self.served.made_of, offset=0, time_ms=_now_ms()), why)
+            self.progress = self._anew(why)
             self._begin()
 
     def see_end(self, end: int, at_s: float | None = None) -> None:

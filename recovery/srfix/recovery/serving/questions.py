@@ -15,7 +15,7 @@ from srfix.recovery.serving.partition import ServedPartition, ServedStore
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading.rows import StateRow
 from srfix.recovery.state.reading.store import StateStore
-from srfix.recovery.stores.rows import DecodedRow, RowFilter, decoded_rows, row_document
+from srfix.recovery.stores.rows import DecodedRow, RowFilter, decoded_rows, row_document, rows_of_key
 from srfix.recovery.stores.whereabouts import partition_of
 from srfix.serde.schemas.models import Json
 
@@ -51,16 +51,15 @@ class Question:
             return
         first, last = self.within.window_from_ms, self.within.window_to_ms
         for key in self.keys:
-            if store.format is StoreFormat.VERSIONED or store.format.is_key_value:
-                is_versioned = store.format is StoreFormat.VERSIONED
-                row = store.version_at(key, as_of_ms=self.at_ms) if is_versioned else store.get(key)
+            if store.format is StoreFormat.VERSIONED:
+                row = store.version_at(key, as_of_ms=self.at_ms)
                 yield from () if row is None else (row,)
             elif store.format.is_windowed:
                 yield from store.fetch(key, from_ms=first, to_ms=last)
             elif store.format.is_of_sessions:
                 yield from store.sessions(key, earliest_end_ms=first, latest_start_ms=last)
             else:
-                yield from store.rows_of(key)
+                yield from rows_of_key(store, key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
