@@ -125,8 +125,7 @@ def _starting(tmp_path: Path) -> Iterator[Callable[..., Member]]:
             spec=spec,
             decoder=_decoder() if is_decoded else RecordDecoder(_NoRegistry(), roles=()),  # type: ignore[arg-type]
             key_bytes=_key_bytes if is_decoded else None,
-            columns=[("ID", "STRING"), ("NAME", "STRING"), ("AGE", "INTEGER")] if is_decoded else None,
-            key_columns=["ID"] if is_decoded else (),
+            columns=({"ID": "STRING"}, {"NAME": "STRING", "AGE": "INTEGER"}) if is_decoded else None,
             window_size_ms=60_000,
         )
         from srfix.recovery.cluster.cluster import Cluster

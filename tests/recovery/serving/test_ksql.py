@@ -137,8 +137,8 @@ def test_rows_of_bytes_that_nobody_decodes_are_text_or_an_error_and_never_null(s
 
     member = start(is_decoded=False)
     served = member.node.stores["users"]
-    columns = [("ID", "STRING"), ("V", "STRING")]
-    member.node.stores["users"] = replace(served, columns=columns, key_columns=["ID"])  # type: ignore[index]
+    columns = ({"ID": "STRING"}, {"V": "STRING"})
+    member.node.stores["users"] = replace(served, columns=columns)  # type: ignore[index]
     member.produce(("ann", "one"), ("bob", b"\xff"))
     member.catch_up()
     assert _rows(member, "SELECT * FROM users WHERE ID = 'ann';") == [["ann", "one"]]
@@ -204,7 +204,7 @@ def test_a_time_is_compared_as_a_time(start: Callable[..., Member]) -> None:
     from dataclasses import replace
 
     member = start()
-    columns = [("ID", "STRING"), ("NAME", "TIMESTAMP"), ("AGE", "INTEGER")]
+    columns = ({"ID": "STRING"}, {"NAME": "TIMESTAMP", "AGE": "INTEGER"})
     member.node.stores["users"] = replace(member.node.stores["users"], columns=columns)  # type: ignore[index]
     member.produce(("ann", '{"NAME": "2020-02-23T00:00:00.000"}'), ("bob", '{"NAME": "2020-02-24T00:00:00"}'))
     member.catch_up()

@@ -67,13 +67,11 @@ class StoresToServe:
             reading = replace(reading, policy=DUAL_SUBJECT, second_subject=reading.second_subject or source)
         decoder = self.stack.enter_context(reading.decoder(self.connection, application=self.application, store=name))
         keys, values = decoder.columns_of(Role.KEY), decoder.columns_of(Role.VALUE)
-        columns = None if keys is None or values is None else [*_sql(keys), *_sql(values)]
         return Served(
             spec=spec,
             decoder=decoder,
             key_bytes=self._key_bytes(reading, spec),
-            columns=columns,
-            key_columns=[column for column, _kind in _sql(keys or ())],
+            columns=None if keys is None or values is None else (_sql(keys), _sql(values)),
             window_size_ms=self.layout.window_size_ms,
             partitioner=partitioner_of(self.layout.partitioner),
             wrong_ids=self.wrong_ids.get(name, {}),
@@ -226,5 +224,5 @@ class _Writers:
         return list(self._by_version.values())
 
 
-def _sql(columns: Columns) -> list[tuple[str, str]]:
-    return [(column.name, str(column.type)) for column in columns]
+def _sql(columns: Columns) -> dict[str, str]:
+    return {column.name: str(column.type) for column in columns}

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from decimal import Decimal
 from typing import Any, Final
@@ -39,7 +39,7 @@ _ROLES: Final = ("active", "standBy")
 _WHAT: Final = ("Stores", "Partitions")
 _LONG_SQL: Final = 500
 _MANY_ROWS: Final = 20
-_TYPES: Final = ((WINDOW_START, "BIGINT"), (WINDOW_END, "BIGINT"))
+_TYPES: Final = {WINDOW_START: "BIGINT", WINDOW_END: "BIGINT"}
 
 
 class _Body(msgspec.Struct):
@@ -108,9 +108,10 @@ class Ksql:
         """What comes before the rows, and the rows."""
         pull = await run_sync(parse_pull_query, sql) if len(sql) > _LONG_SQL else parse_pull_query(sql)
         store = self._table(pull.table)
-        columns = _columns_of(store)
-        chosen = [(name, name) for name, _kind in columns] if pull.columns is None else pull.columns
-        kinds = dict((*columns, *_TYPES))
+        keys, values = _columns_of(store)
+        windows = _TYPES if store.spec.store.kind.is_segmented else {}
+        chosen = [(name, name) for name in keys | windows | values] if pull.columns is None else pull.columns
+        kinds = keys | windows | values | _TYPES
         for name in (*(name for name, _shown in chosen), *pull.names):
             if name not in kinds:
                 raise UsageError(f"Column {name} cannot be resolved. The table has: {', '.join(kinds)}.")
@@ -120,7 +121,6 @@ class Ksql:
         asked = self._api.asked(store, await _question(store, pull), Fresh(), freshness=_freshness(properties))
         head: dict[str, Any] = {"queryId": f"query_{uuid.uuid4().hex}"}
         if is_tagged:
-            keys = store.key_columns
             schema = (f"`{shown}` {kinds[name]}{' KEY' if name in keys else ''}" for name, shown in chosen)
             head = {"header": head | {"schema": ", ".join(schema)}}
         else:
@@ -133,7 +133,8 @@ class Ksql:
     async def _rows(self, asked: Asked, pull: PullQuery, names: Sequence[str]) -> AsyncGenerator[list[Any]]:
         gathered, left = Gathered(), MOST_ROWS if pull.limit is None else pull.limit
         store, condition = asked.store, pull.condition
-        times = [name for name, kind in store.columns or () if kind == "TIMESTAMP"]
+        keys, values = _columns_of(store)
+        times = [name for name, kind in (keys | values).items() if kind == "TIMESTAMP"]
 
         def fits(row: dict[str, Any]) -> bool:
             """With times as milliseconds, so that each text of a time is equal to it."""
@@ -217,21 +218,19 @@ def _lags(by_number: Mapping[int, PartitionLag]) -> dict[str, Any]:
     return {"lagByPartition": lags, "size": len(lags)}
 
 
-def _columns_of(store: Served) -> list[tuple[str, str]]:
+def _columns_of(store: Served) -> tuple[dict[str, str], dict[str, str]]:
+    """Those of the key, and those of the value, with their types."""
     if store.columns is None:
         raise UsageError(
             f"The columns of {store.name} are not known. Start the server with --key-columns and --value-columns, or with "
             "a registry that has a schema for the topic."
         )
-    keys = [column for column in store.columns if column[0] in store.key_columns]
-    values = [column for column in store.columns if column[0] not in store.key_columns]
-    windows = _TYPES if store.spec.store.kind.is_segmented else ()
-    return [*keys, *windows, *values]
+    return store.columns
 
 
 async def _question(store: Served, pull: PullQuery) -> Question:
     """By key if all key columns are known, else all rows."""
-    values = [pull.keys.get(name) for name in store.key_columns]
+    values = [pull.keys.get(name) for name in _columns_of(store)[0]]
     if len(values) != 1 or values[0] is None or store.key_bytes is None:
         return Question()
     return Question(keys=await written_keys(store, values[0]))
@@ -253,17 +252,15 @@ def _row(store: Served, document: Mapping[str, Any]) -> dict[str, Any]:
         row[WINDOW_START] = window["start_ms"]
         row[WINDOW_END] = window["start_ms"] + size if window["end_ms"] is None and size else window["end_ms"]
     errors = {error["role"]: error["message"] for error in document["errors"]}
-    names = [name for name, _kind in store.columns or ()]
-    keys = [name for name in names if name in store.key_columns]
-    values = [name for name in names if name not in store.key_columns]
+    keys, values = _columns_of(store)
     return row | _half(document["key"], keys, errors.get("key")) | _half(document["value"], values, errors.get("value"))
 
 
-def _half(half: Any, names: Sequence[str], error: str | None) -> dict[str, Any]:
+def _half(half: Any, names: Collection[str], error: str | None) -> dict[str, Any]:
     """The columns of a key or a value. One that was not decoded is a text, if there is one column, or an error."""
     is_raw = isinstance(half, dict) and "$raw" in half
     if isinstance(half, dict) and not is_raw:
-        fields = match_keys(names, [*half], CaseRule.KSQLDB, where="a row")
+        fields = match_keys([*names], [*half], CaseRule.KSQLDB, where="a row")
         return {name: _unmarked(half[fields[name]]) if name in fields else None for name in names}
     value = _unmarked(half["text"] if is_raw else half)
     if error is not None:

@@ -87,9 +87,8 @@ class Served:
     partitioner: Partitioner = partition_of
     table: str | None = None
     """Its name for a SQL client; None for the store's."""
-    columns: Sequence[tuple[str, str]] | None = None
-    """The columns that a SQL client sees, with ksqlDB's types, keys first; None if they are not known."""
-    key_columns: Sequence[str] = ()
+    columns: tuple[dict[str, str], dict[str, str]] | None = None
+    """The columns of keys and of values that a SQL client sees, with ksqlDB's types; None if they are not known."""
     wrong_ids: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """The schema ids of its rows that a subject lacks, as far as a diagnosis has found it."""
     window_size_ms: int | None = None
