@@ -8,7 +8,9 @@ SrfixError
 │   ├── FormatError             bytes of a store that do not have the format of their kind
 │   ├── LibraryMissingError     rocksdict is not installed
 │   ├── NotPermittedError       this user may not read it, so nothing is known of it
-│   └── RowsUnreadableError     rows that a new state directory could not take over
+│   ├── RowsUnreadableError     rows that a new state directory could not take over
+│   └── WrittenElsewhereError   a served partition that another member writes, too
+├── ServingError                no member of `srfix serve` can answer, or the server does not
 ├── TopologyError               a text that is not a printed topology
 └── KsqldbError                 ksqlDB could not be asked, or answered something else
 """
@@ -62,6 +64,14 @@ class NotPermittedError(StateDirectoryError):
 
 class RowsUnreadableError(StateDirectoryError):
     """Some rows could not be written again, so the new directory for them was not completed."""
+
+
+class WrittenElsewhereError(StateDirectoryError):
+    """Another member has written a partition that this one serves: it is further than this member knew."""
+
+
+class ServingError(SrfixError):
+    """`srfix serve` has no answer: no member can give it, or a row cannot be decoded; or the server did not answer."""
 
 
 class TopologyError(SrfixError, ValueError):

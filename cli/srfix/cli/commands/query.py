@@ -18,13 +18,10 @@ from srfix.cli.options.options import output_option
 from srfix.cli.options.values import option
 from srfix.cli.output.interface import OutputFormat, Paragraph, Report, Table
 from srfix.cli.output.speaking import say_aside, show_json, write_report
-from srfix.serde.errors import SrfixError, UsageError
+from srfix.recovery.errors import ServingError
+from srfix.serde.errors import UsageError
 
 _TIMEOUT_S: Final = 15
-
-
-class QueryError(SrfixError):
-    """A server of `srfix serve` did not answer, or answered with an error."""
 
 
 @command()
@@ -131,9 +128,9 @@ def _asked(url: str, params: dict[str, str], *, token: str | None, user: str | N
     except requests.exceptions.InvalidURL as error:
         raise UsageError(f"--url is no URL: {error}.") from None
     except (requests.RequestException, ValueError) as error:
-        raise QueryError(
+        raise ServingError(
             f"The server did not answer ({type(error).__name__}). Check --url, and that `srfix serve` runs."
         ) from None
     if "error" in document or "rows" not in document:
-        raise QueryError(str(document.get("error", "The server is no `srfix serve`.")))
+        raise ServingError(str(document.get("error", "The server is no `srfix serve`.")))
     return dict(document)

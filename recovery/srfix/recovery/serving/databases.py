@@ -27,10 +27,6 @@ _MOST_PARTS: Final = 1_000
 _PROPERTIES: Final = {"rows": "rocksdb.estimate-num-keys", "bytes": "rocksdb.live-sst-files-size"}
 
 
-class WrittenElsewhereError(StateDirectoryError):
-    """Somebody else has written to a partition: it is further than this member knew."""
-
-
 Changes: TypeAlias = Mapping[int, Mapping[bytes, bytes | None]]
 """By part and key: the new value, or None to remove the row."""
 

@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from srfix.recovery.errors import ServingError
 from srfix.recovery.serving.api import JSON, Api
 from srfix.recovery.serving.asking import written_keys
 from srfix.recovery.serving.documents import MOST_ROWS, Fresh
@@ -47,10 +48,6 @@ class _Body(msgspec.Struct):
     sql: str | None = None
     streams_properties: dict[str, Any] = msgspec.field(name="streamsProperties", default_factory=dict)
     properties: dict[str, Any] = {}
-
-
-class _UnansweredError(SrfixError):
-    """Rows of the answer cannot be given."""
 
 
 def ksql_routes(api: Api, version: str) -> Sequence[Route]:
@@ -151,11 +148,11 @@ class Ksql:
                     yield [value_in(row, name) for name in names]
                 left -= len(rows)
                 if left < 0 and pull.limit is None:
-                    raise _UnansweredError(f"The answer has more than {MOST_ROWS:,} rows. Give a LIMIT.")
+                    raise ServingError(f"The answer has more than {MOST_ROWS:,} rows. Give a LIMIT.")
                 if left < 0:
                     return
         if gathered.failed:
-            raise _UnansweredError(_no_host(gathered.failed))
+            raise ServingError(_no_host(gathered.failed))
 
     def _table(self, name: str) -> Served:
         """A table is a store, by its name or by the name of a ksqlDB table that it belongs to."""
@@ -264,9 +261,9 @@ def _half(half: Any, names: Collection[str], error: str | None) -> dict[str, Any
         return {name: _unmarked(half[fields[name]]) if name in fields else None for name in names}
     value = _unmarked(half["text"] if is_raw else half)
     if error is not None:
-        value = _UnansweredError(f"A row cannot be decoded: {error}")
+        value = ServingError(f"A row cannot be decoded: {error}")
     elif half is not None and (value is None or len(names) != 1):
-        value = _UnansweredError(f"A row is not decoded to {', '.join(names)}. Start the server with a format for it.")
+        value = ServingError(f"A row is not decoded to {', '.join(names)}. Start the server with a format for it.")
     return dict.fromkeys(names, value)
 
 

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import msgspec
 
 from srfix.recovery.cluster.raw_record import headers_of
-from srfix.recovery.errors import StateDirectoryError
-from srfix.recovery.serving.databases import PartitionDatabase, WrittenElsewhereError
+from srfix.recovery.errors import StateDirectoryError, WrittenElsewhereError
+from srfix.recovery.serving.databases import PartitionDatabase
 from srfix.recovery.state.directory import StoreDirectory, StoreKind, Task
 from srfix.recovery.state.formats.values import Headers
 from srfix.recovery.state.reading.detection import Detected

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NoReturn
 
-from srfix.recovery.errors import StateDirectoryError
-from srfix.recovery.serving.databases import Changes, MakeDatabase, WrittenElsewhereError
+from srfix.recovery.errors import StateDirectoryError, WrittenElsewhereError
+from srfix.recovery.serving.databases import Changes, MakeDatabase
 from srfix.recovery.state.rocksdb import ROWS_IN_A_CHUNK, OpenedDatabase
 from srfix.serde.errors import UsageError
 

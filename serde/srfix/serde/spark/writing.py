@@ -124,10 +124,10 @@ def to_registry(
                 "to_registry(columns, plan) is an expression without options. With options, transform a frame: "
                 "df.transform(to_registry(plan, …))."
             )
+        made = column_write(plan)
         from srfix.serde.spark._pyspark.frames import active_session
         from srfix.serde.spark._pyspark.write import written_column
 
-        made = column_write(plan)
         check_session(active_session(), kafka=False)
         return written_column(first, plan, made)
     word("null_rows", null_rows, get_args(NullRows))
