@@ -240,12 +240,8 @@ class Api:
         return await self._whole(replace(self.asked(store, within_of(params), params), counts=True))
 
     def asked(self, store: Served, question: Question, params: Fresh, freshness: Freshness | None = None) -> Asked:
-        return Asked(
-            store=store,
-            question=question,
-            freshness=freshness or freshness_of(params, store),
-            deadline=time.monotonic() + params.timeout,
-        )
+        fresh = freshness or freshness_of(params, store)
+        return Asked(store=store, question=question, freshness=fresh, deadline=time.monotonic() + params.timeout)
 
     async def _whole(self, asked: Asked) -> Response:
         gathered, rows, count = Gathered(), [], 0
