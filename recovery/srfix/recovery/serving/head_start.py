@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.serving.partition import RestoredRow, ServedPartition
-from srfix.recovery.state.directory import ApplicationState, StoreDirectory, Task
+from srfix.recovery.state.directory import StoreDirectory, Task
 from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading.store import StateStore, open_store
@@ -27,7 +27,14 @@ def head_start_from(folders: Iterable[Path], application: str) -> HeadStart:
     states = [state for state in all_states if state.application == application]
 
     def start(part: ServedPartition) -> None:
-        for state, task, directory in _parts(states, part):
+        directories = (
+            (state, task, directory)
+            for state in states
+            for task in state.tasks
+            for directory in task.stores
+            if directory.name == part.served.name and task.partition == part.number
+        )
+        for state, task, directory in directories:
             offset = _offset(task, directory, part.served.topic, part.number)
             store = open_store(state, task, directory)
             why = None
@@ -49,16 +56,6 @@ def head_start_from(folders: Iterable[Path], application: str) -> HeadStart:
             return
 
     return start
-
-
-def _parts(
-    states: Sequence[ApplicationState], part: ServedPartition
-) -> Iterator[tuple[ApplicationState, Task, StoreDirectory]]:
-    for state in states:
-        for task in state.tasks:
-            for directory in task.stores:
-                if directory.name == part.served.name and task.partition == part.number:
-                    yield state, task, directory
 
 
 def _offset(task: Task, directory: StoreDirectory, topic: Topic, partition: int) -> int | None:
