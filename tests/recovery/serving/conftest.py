@@ -60,7 +60,9 @@ class Member:
 
     def catch_up(self) -> None:
         deadline = time.monotonic() + 20
-        while any(part.offset < self.ends[part.number] for part in self.node.parts()) or not self.node.parts():
+        while not self.node.parts() or any(
+            part.offset < self.ends[part.number] or not part.progress.is_filled for part in self.node.parts()
+        ):
             assert time.monotonic() < deadline, [*self.node.problems()]
             time.sleep(0.01)
 

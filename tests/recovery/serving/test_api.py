@@ -5,11 +5,17 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from msgspec import structs
 
+from srfix.fixtures.broker.client import ProducedRecord
 from srfix.recovery.serving.guarding import MOST_BODY, Credentials
+from srfix.recovery.serving.starting import kept_for_one
 from srfix.recovery.state.writing.kinds import WrittenKind
+from srfix.recovery.stores.whereabouts import partition_of
+from srfix.serde.errors import UsageError
 from tests.recovery.serving.conftest import Member
 
 Start = Callable[..., Member]
@@ -198,3 +204,37 @@ def test_the_page_and_the_metrics(member: Member) -> None:
     metrics = member.http.get("/metrics").text
     assert 'srfix_serve_lag_records{partition="0",store="users"} 0.0' in metrics
     assert member.http.get("/readyz").status_code == 200
+
+
+def test_a_key_that_has_no_row_while_its_partition_is_filled_is_not_said_to_be_absent(start: Start) -> None:
+    member = start()
+    member.produce(("ann", _user("ann")))
+    member.catch_up()
+    for part in member.node.parts():
+        part.progress = structs.replace(part.progress, is_filled=False)
+        part.see_end(1_000_000)
+    assert member.http.get("/stores/users/keys/ann").status_code == 200
+    refused = member.http.get("/stores/users/keys/bob")
+    assert (refused.status_code, "still being filled" in refused.json()["error"]) == (503, True)
+    counted = member.http.get("/stores/users/count").json()
+    assert (counted["count"], counted["complete"], len(counted["failed"])) == (1, False, 3)
+
+
+def test_a_key_that_another_partitioner_placed_is_found(start: Start) -> None:
+    member = start()
+    home = partition_of(b"ann", 3)
+    elsewhere = (home + 1) % 3
+    record = ProducedRecord(topic=member.topic, partition=elsewhere, key=b"ann", value=_user("ann").encode())
+    member.broker.produce([record])
+    member.ends[elsewhere] += 1
+    member.catch_up()
+    answer = member.http.get("/stores/users/keys/ann").json()
+    assert [row["partition"] for row in answer["rows"]] == [elsewhere]
+    assert len(answer["partitions"]) == 3
+
+
+def test_a_data_directory_is_for_one_process(tmp_path: Path) -> None:
+    with kept_for_one(tmp_path / "data"), pytest.raises(UsageError, match="Another process uses"):
+        kept_for_one(tmp_path / "data").__enter__()
+    with kept_for_one(tmp_path / "data"):
+        pass

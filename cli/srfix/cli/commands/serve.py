@@ -218,7 +218,7 @@ def serve(
     from srfix.cli.session import open_cluster
     from srfix.recovery.serving.head_start import head_start_from
     from srfix.recovery.serving.redis_rows import redis_rows
-    from srfix.recovery.serving.starting import rocks_in
+    from srfix.recovery.serving.starting import kept_for_one, rocks_in
     from srfix.recovery.serving.starting import serve as serve_stores
     from srfix.serde.properties.kafka_client import ReadOnlyClient
 
@@ -235,6 +235,8 @@ def serve(
     ending = Ending()
     with ExitStack() as stack, suppress(Ended):
         stack.enter_context(ending.watch())
+        if data_dir is not None:
+            stack.enter_context(kept_for_one(Path(data_dir)))
         cluster, _ = stack.enter_context(open_cluster(connection))
         to_serve = StoresToServe(
             application=application,

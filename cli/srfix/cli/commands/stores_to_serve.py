@@ -15,6 +15,7 @@ from srfix.cli.options.values import DUAL_SUBJECT
 from srfix.cli.output.speaking import say_aside
 from srfix.recovery.stores.choices import Until
 from srfix.serde.errors import UsageError
+from srfix.serde.formats.table import Format
 from srfix.serde.subjects.names import Role, Subject, Topic, changelog_topic, subject_for
 
 if TYPE_CHECKING:
@@ -147,13 +148,14 @@ class StoresToServe:
     def _key_bytes(self, reading: RowReading, spec: ServedStore) -> KeyBytes | None:
         """How a key is written: by the format and the columns that were given, or under each version of the subject."""
         from srfix.serde.column_sources.given import given_columns
-        from srfix.serde.formats.table import Format
         from srfix.serde.interface import SerdeContext
         from srfix.serde.serializer import SCHEMALESS
 
         form = reading.key_format
         if form is None:
             return None
+        if form == Format.NONE.value:
+            raise UsageError("Keys of the format none hold nothing, so none can be looked up: leave out --key-format.")
         columns = None if reading.key_columns is None else given_columns(reading.key_columns)
         context = SerdeContext(spec.topic, Role.KEY)
         given: list[_Write] = []
@@ -225,4 +227,6 @@ class _Writers:
 
 
 def _sql(columns: Columns) -> dict[str, str]:
-    return {column.name: str(column.type) for column in columns}
+    from srfix.serde.columns.text import print_type
+
+    return {column.name: print_type(column.type) for column in columns}

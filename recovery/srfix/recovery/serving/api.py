@@ -121,7 +121,11 @@ class Api:
 
     async def _readyz(self, _request: Request) -> Response:
         parts = self.node.parts()
-        is_ready = bool(parts) and all(part.lag is not None and part.lag <= self._max_lag_ready for part in parts)
+        is_ready = (
+            bool(parts)
+            and not any(self.node.problems())
+            and all(part.lag is not None and part.lag <= self._max_lag_ready for part in parts)
+        )
         return Response(b"{}\n", 200 if is_ready else 503, media_type=JSON)
 
     def problems(self) -> list[str]:

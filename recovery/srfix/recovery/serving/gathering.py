@@ -7,7 +7,7 @@ import base64
 import time
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Final
 
@@ -31,6 +31,7 @@ _MOST_ITERATORS: Final = 32
 _MOST_NUMBER: Final = 1 << 31
 _MOST_OFFSET: Final = 1 << 63
 _NOT_HELD: Final = "it does not hold the partition"
+_FILLING: Final = "it is still being filled, so that rows may be missing"
 _MIXED: Final = "it has not yet read what came after its head start"
 _BUCKETS: Final = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.125, 0.25, 0.5, 1, 2, 5, 10)
 
@@ -138,12 +139,29 @@ class Gathering:
         )
 
     async def pieces(self, asked: Asked, gathered: Gathered) -> AsyncGenerator[Piece]:
-        """The rows, partition by partition. What could not be read is in `gathered.failed` at the end."""
+        """The rows, partition by partition. What could not be read is in `gathered.failed` at the end. A key that is not
+        where the partitioner says is sought in all partitions if keys show that the producers have another one."""
+        store, has_rows = asked.store, False
+        home = asked.question.partitions(store.spec.partitions, store.partitioner)
+        async with aclosing(self._pieces(asked, gathered, home)) as pieces:
+            async for piece in pieces:
+                has_rows = has_rows or bool(piece.rows or piece.count)
+                yield piece
+        others = set(range(store.spec.partitions)).difference(home)
+        if has_rows or gathered.failed or not others:
+            return
+        if await run_sync(self._has_strays, store):
+            async with aclosing(self._pieces(asked, gathered, sorted(others))) as pieces:
+                async for piece in pieces:
+                    yield piece
+
+    def _has_strays(self, store: Served) -> bool:
+        held = [part for part in self._node.parts() if part.served is store.spec]
+        return any(part.has_strays(store.partitioner) for part in held)
+
+    async def _pieces(self, asked: Asked, gathered: Gathered, partitions: Sequence[int]) -> AsyncGenerator[Piece]:
         store = asked.store
-        waiting = {
-            number: self._node.candidates(store, number, asked.freshness)
-            for number in asked.question.partitions(store.spec.partitions, store.partitioner)
-        }
+        waiting = {number: self._node.candidates(store, number, asked.freshness) for number in partitions}
         begun: set[int] = set()
 
         def fail(number: int, address: str, problem: str) -> None:
@@ -281,9 +299,10 @@ class Gathering:
             return Piece(partition=number, read=read, rows=rows, count=chunk.count, done=chunk.is_last)
 
         try:
+            is_filled = part.progress.is_filled
             read = None if asked.counts else store.read_now(part, asked.question)
             if read is not None:
-                yield piece(read, _texts(asked, read))
+                yield piece(read, _texts(asked, read)) if read.rows or is_filled else _problem(number, _FILLING)
                 return
             if self.iterators >= self._most_iterators:
                 yield _problem(number, f"it is answering {self.iterators} long questions; ask again later")
@@ -291,7 +310,13 @@ class Gathering:
             self.iterators += 1
             try:
                 chunks = store.chunks(part, asked.question, counts=asked.counts)
+                is_whole = is_filled
                 while (chunk := await run_sync(_next_chunk, chunks, asked)) is not None:
+                    is_whole = is_whole or (asked.question.keys is not None and bool(chunk[0].count))
+                    if chunk[0].is_last and not is_whole:
+                        yield piece(replace(chunk[0], is_last=False), chunk[1])
+                        yield _problem(number, _FILLING)
+                        return
                     yield piece(*chunk)
                     if asked.left_s <= 0 and not chunk[0].is_last:
                         yield _problem(number, "the time is over; ask for fewer rows, or give a longer `timeout`")

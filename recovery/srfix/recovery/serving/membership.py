@@ -98,7 +98,7 @@ class Grouped:
                 client.config(
                     group_id=group,
                     client_id=f"{_CLIENT_ID}{address}",
-                    partition_assignment_strategy="cooperative-sticky",
+                    partition_assignment_strategy="range",
                     session_timeout_ms=str(_SESSION_MS),
                     heartbeat_interval_ms=str(_SESSION_MS // 6),
                     auto_offset_reset="latest",
@@ -107,7 +107,8 @@ class Grouped:
             self._admin: AdminClient = AdminClient(client.config())
         except (KafkaException, TypeError, ValueError) as error:
             raise client.refused_config(error) from None
-        self._consumer.subscribe(sorted(topics))
+        # Nothing is read here: the polls keep the member in the group, and no partition is fetched.
+        self._consumer.subscribe(sorted(topics), on_assign=lambda consumer, _partitions: consumer.assign([]))
         self._thread = Thread(target=self._run, name="srfix-serve-group", daemon=True)
         self._thread.start()
 
@@ -123,8 +124,6 @@ class Grouped:
         looked = 0.0
         while not self._is_over.is_set():
             try:
-                # Nothing is read here; the poll keeps the member in the group, and paused partitions fetch nothing.
-                self._consumer.pause(self._consumer.assignment())
                 self._consumer.poll(0.1)
                 if time.monotonic() - looked >= _LOOK_EVERY_S:
                     looked = time.monotonic()
@@ -140,6 +139,7 @@ class Grouped:
             (future,) = self._admin.describe_consumer_groups([self._group], request_timeout=_TIMEOUT_S).values()
             description = future.result(_TIMEOUT_S + 1)
         except (KafkaException, TimeoutError) as error:
+            self._admin = AdminClient(self._client.config())  # one that was refused for long may not come back
             acl = f"Describe on group {self._group!r}"
             raise self._client.failed("asking for the group's members", error, acl=acl) from None
         self._members, count = members_of(

@@ -244,7 +244,7 @@ def _behind(candidate: Candidate) -> float:
 def lag_of(part: ServedPartition) -> PartitionLag:
     return PartitionLag(
         current=part.offset,
-        end=None if part.lag is None else part.end,
+        end=None if part.lag is None or part.end is None else max(part.end, part.offset),
         lag_ms=part.lag_ms,
         is_caught_up=part.is_caught_up and part.problem is None,
     )

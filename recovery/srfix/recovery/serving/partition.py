@@ -12,7 +12,7 @@ Records without a key are left out, a tombstone removes, and a record older than
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 RestoredRow: TypeAlias = tuple[bytes, bytes | None, int | None, Headers]
 """A record of a log: key, value, timestamp, headers."""
+_STRAYS_AMONG: Final = 50
+_STRAYS_EVERY_S: Final = 10.0
 _TOGETHER: Final = 5_000
 _CONFIRMED_S: Final = 3.0
 """How long it counts what was seen of the end of a log."""
@@ -91,6 +93,8 @@ class Progress(msgspec.Struct, kw_only=True):
     """The timestamp of the last record."""
     is_mixed: bool = False
     """True if rows of a head start may be newer than the offset: they are not shown before the log was read to its end."""
+    is_filled: bool = False
+    """True if the log was read to its end once: before that, a key without a row may have one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +155,7 @@ class ServedPartition:
         self.problem: str | None = None
         """Why it cannot go on, in words."""
         self.applied = self.applied_bytes = 0
+        self._has_strays, self._looked_for_strays_s = False, float("-inf")
         self._lock = Lock()
         self._writers: dict[int, _PartWriter] = {}
         self.progress = self._last_progress()
@@ -201,8 +206,8 @@ class ServedPartition:
         """
         self.end = end
         self._seen_s = time.monotonic() if at_s is None else at_s
-        if self.progress.is_mixed and self.lag == 0:
-            self.progress = msgspec.structs.replace(self.progress, is_mixed=False)
+        if not self.progress.is_filled and self.lag == 0:
+            self.progress = msgspec.structs.replace(self.progress, is_mixed=False, is_filled=True)
 
     @property
     def offset(self) -> int:
@@ -229,6 +234,15 @@ class ServedPartition:
         if self.lag is None:
             return None if self.end is None else int((time.monotonic() - self._seen_s) * 1000)
         return None if record_ms is None else max(_now_ms() - record_ms, 0)
+
+    def has_strays(self, partitioner: Callable[[bytes, int], int]) -> bool:
+        """True if some of its keys would be in other partitions by a partitioner: it is not the producers'."""
+        now_s = time.monotonic()
+        if not self._has_strays and now_s - self._looked_for_strays_s > _STRAYS_EVERY_S:
+            self._looked_for_strays_s = now_s
+            keys = [row.key for row in islice(self.frozen()[0].rows(), _STRAYS_AMONG)]
+            self._has_strays = any(partitioner(key, self.served.partitions) != self.number for key in keys)
+        return self._has_strays
 
     @property
     def oldest_shown_ms(self) -> int | None:
@@ -292,6 +306,7 @@ class ServedPartition:
             newest_ms=self._rows.newest_ms,
             record_ms=record_ms,
             is_mixed=self.progress.is_mixed,
+            is_filled=self.progress.is_filled,
         )
 
     def _commit(self, progress: Progress) -> None:

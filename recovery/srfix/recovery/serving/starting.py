@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
 import httpx
+import portalocker
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -82,6 +83,23 @@ class Place:
     @property
     def scheme(self) -> str:
         return "http" if self.tls is None else "https"
+
+
+@contextmanager
+def kept_for_one(folder: Path) -> Iterator[None]:
+    """Makes a folder for databases, and keeps other processes out of it.
+
+    :raises UsageError: if the folder cannot be written, or another process uses it.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / ".lock").open("wb") as lock:
+            portalocker.lock(lock, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
+            yield
+    except portalocker.LockException:
+        raise UsageError(f"Another process uses {folder}. Give each `srfix serve` its own --data-dir.") from None
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be written ({error.strerror or error}). Check --data-dir.") from None
 
 
 def rocks_in(folder: Path) -> MakeDatabase:
