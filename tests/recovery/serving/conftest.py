@@ -61,7 +61,7 @@ class Member:
     def catch_up(self) -> None:
         deadline = time.monotonic() + 20
         while not self.node.parts() or any(
-            part.offset < self.ends[part.number] or not part.progress.is_filled for part in self.node.parts()
+            part.offset < self.ends[part.number] or not part.is_filled for part in self.node.parts()
         ):
             assert time.monotonic() < deadline, [*self.node.problems()]
             time.sleep(0.01)

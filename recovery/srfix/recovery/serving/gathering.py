@@ -299,7 +299,7 @@ class Gathering:
             return Piece(partition=number, read=read, rows=rows, count=chunk.count, done=chunk.is_last)
 
         try:
-            is_filled = part.progress.is_filled
+            is_filled = part.is_filled
             read = None if asked.counts else store.read_now(part, asked.question)
             if read is not None:
                 yield piece(read, _texts(asked, read)) if read.rows or is_filled else _problem(number, _FILLING)

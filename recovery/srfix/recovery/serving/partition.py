@@ -94,7 +94,7 @@ class Progress(msgspec.Struct, kw_only=True):
     is_mixed: bool = False
     """True if rows of a head start may be newer than the offset: they are not shown before the log was read to its end."""
     is_filled: bool = False
-    """True if the log was read to its end once: before that, a key without a row may have one."""
+    """See `ServedPartition.is_filled`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,6 +225,11 @@ class ServedPartition:
         return self.lag == 0 and not self.progress.is_mixed
 
     @property
+    def is_filled(self) -> bool:
+        """True if the log was read to its end once: before that, a key without a row may have one."""
+        return self.progress.is_filled or self.lag == 0
+
+    @property
     def lag_ms(self) -> int | None:
         """0 if there are no later records; else the age of the last record that was read, or, if its end was not seen of
         late, the time since then. None if nothing is known."""
@@ -306,7 +311,7 @@ class ServedPartition:
             newest_ms=self._rows.newest_ms,
             record_ms=record_ms,
             is_mixed=self.progress.is_mixed,
-            is_filled=self.progress.is_filled,
+            is_filled=self.is_filled,
         )
 
     def _commit(self, progress: Progress) -> None:
