@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[1]
 BARE = {
     "serde/srfix/serde/spark/_pyspark/sessions.py": "the partitions of assign=, which srfix wrote",
     "serde/srfix/serde/spark/read/decisions.py": "what srfix made of columns, which have a limit",
+    "serde/srfix/serde/spark/write/column.py": "what srfix made of columns, which have a limit",
     "serde/srfix/serde/spark/_pyspark/strict.py": "what srfix made of columns, which have a limit",
     "serde/srfix/serde/spark/source/frame.py": "the same",
     "serde/srfix/serde/spark/frame_types.py": "the schema of a frame, which Spark made",
