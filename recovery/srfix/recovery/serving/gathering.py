@@ -140,7 +140,7 @@ class Gathering:
 
     async def pieces(self, asked: Asked, gathered: Gathered) -> AsyncGenerator[Piece]:
         """The rows, partition by partition. What could not be read is in `gathered.failed` at the end. A key that is not
-        where the partitioner says is sought in all partitions if keys show that the producers have another one."""
+        where the partitioner says is sought in all partitions if a sample of the keys does not fit the partitioner."""
         store, has_rows = asked.store, False
         home = asked.question.partitions(store.spec.partitions, store.partitioner)
         async with aclosing(self._pieces(asked, gathered, home)) as pieces:

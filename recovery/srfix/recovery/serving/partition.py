@@ -241,7 +241,7 @@ class ServedPartition:
         return None if record_ms is None else max(_now_ms() - record_ms, 0)
 
     def has_strays(self, partitioner: Callable[[bytes, int], int]) -> bool:
-        """True if some of its keys would be in other partitions by a partitioner: it is not the producers'."""
+        """True if one of its first 50 rows belongs to another partition by this partitioner. False is no proof."""
         now_s = time.monotonic()
         if not self._has_strays and now_s - self._looked_for_strays_s > _STRAYS_EVERY_S:
             self._looked_for_strays_s = now_s
