@@ -127,8 +127,9 @@ class TestFail:
         # Spark's own error is readable too; and neither a count nor a filter that the row's null would not pass hides it.
         with pytest.raises(RAISED, match=r"'users', partition 3, offset 2 cannot be read"):
             df.count()
-        with pytest.raises(BadRowError) as caught, clear_errors():
-            df.where("value.ID > 100").collect()
+        for condition in ("value.ID > 100", "value IS NOT NULL", "value.ID IS NOT NULL"):
+            with pytest.raises(BadRowError) as caught, clear_errors():
+                df.where(condition).collect()
         error = caught.value
         reason = Reason.TRUNCATED if case.engine == "arrow" else Reason.DECODE_FAILED
         assert (error.topic, error.partition, error.offset, error.reason) == ("users", 3, 2, reason)

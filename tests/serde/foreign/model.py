@@ -102,7 +102,8 @@ def row_of(topic: ForeignTopic, row: Row, columns: dict[str, ColumnAst], *, look
         causes.add("NOTHING_FED")
     if topic.is_strict and lacks(fields, columns, topic.rule):
         causes.add("COLUMN_NOT_FED")
-    if looks_everywhere and NOT_UTF8 in _leaves(row.values):
+    reader = topic.resolves_to if topic.resolves_to is not None and topic.resolves_to.name == writer.name else None
+    if looks_everywhere and NOT_UTF8 in _leaves(writer.fields, row.values, reader):
         causes.add("DECODE_FAILED")
     made = _struct(fields, values, columns, topic.rule)
     if isinstance(made, Bad):
@@ -125,12 +126,15 @@ def lacks(fields: tuple[Field, ...], columns: Mapping[str, ColumnAst], rule: str
     )
 
 
-def _leaves(value: object) -> Iterator[object]:
-    if isinstance(value, Mapping):
-        for each in value.values():
-            yield from _leaves(each)
-    else:
-        yield value
+def _leaves(fields: tuple[Field, ...], values: Mapping[str, Any], reader: Record | None) -> Iterator[object]:
+    """All values but the texts that the reader takes as bytes: Java's decoder does not look at those."""
+    wanted = {} if reader is None else {name: each for each in reader.fields for name in (*each.aliases, each.name)}
+    for each in fields:
+        value, want = values.get(each.name), wanted.get(each.name)
+        if isinstance(value, Mapping):
+            yield from _leaves(each.fields, value, replace(reader, fields=want.fields) if reader and want else None)
+        elif want is None or _promoted(each, want, value)[0].kind == each.kind:
+            yield value
 
 
 def resolved(
@@ -181,7 +185,7 @@ def _promoted(of: Field, want: Field, value: Any) -> tuple[Field, Any]:
                 (number,) = struct.unpack("<f", struct.pack("<f", number))
             return replace(of, kind="double", scalar=None), number
         case "string", "bytes":
-            made = value if value is None or value == NOT_UTF8 else value.encode()
+            made = value.encode() if isinstance(value, str) else value  # Java's decoder does not look at the text
             return replace(of, kind="scalar", scalar=want.scalar), made
         case "bytes", "string":
             return replace(of, kind="string", scalar=None), value if value is None else _as_text(value)

@@ -3,7 +3,7 @@
 | refused | because |
 |---|---|
 | unfed | a column, or a field inside one, that no version feeds (unless missing_columns="null") |
-| times | a column of days or times which nothing but numbers of another time feed |
+| times | a column of days or times which nothing but numbers of another time feed; a local one, also of no time |
 | units | a column of numbers which are in one unit in one version, and in another in the next |
 | shared | columns with parts, of different types, that one field feeds under ksqldb-2020 |
 | unreadable | no version has a row (unless missing_columns="null", or strict) |
@@ -197,8 +197,14 @@ def _of_times(feeds: list[_Feed]) -> Iterator[str]:
         if here[0].column not in _TIMES:
             if len(units) > 1:
                 yield "units"
-        elif not held and any(_unit(feed.of) is not None for feed in here):
+        elif not held and any(_unit(feed.of) is not None or _is_bare(feed) for feed in here):
             yield "times"
+
+
+def _is_bare(feed: _Feed) -> bool:
+    """True for a number that is no time at all, under a local time: ksqlDB has none that numbers could be coerced to."""
+    is_number = feed.of.kind == "scalar" and feed.of.scalar is not None and feed.of.scalar.counts == ""
+    return is_number and feed.column == "TIMESTAMP_NTZ"
 
 
 def _unit(of: Field) -> tuple[str, object] | None:

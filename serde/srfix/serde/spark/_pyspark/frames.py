@@ -85,7 +85,7 @@ _FRAMED: Final = "_srfix_framed"
 _MADE: Final = "_srfix_made_"
 _OK: Final = "_srfix_ok"
 _WHY: Final = "_srfix_why"
-FINE: Final = "_srfix_fine"
+IS_BAD: Final = "_srfix_is_bad"
 """The column that `raised_where` adds; it must be dropped."""
 _HEADER: Final = "_srfix_header"
 _MARKED: Final = "_srfix_marked"
@@ -93,7 +93,7 @@ _OURS: Final = (
     _FRAMED,
     _OK,
     _WHY,
-    FINE,
+    IS_BAD,
     _HEADER,
     _MARKED,
     *(_MADE + part for part in ("row", "left", "reason", "message")),
@@ -135,7 +135,8 @@ def decode_frame(
     if on_error == "fail" and observe is None:
         judged = decoding.judged(parts, bytes_, is_good=decoding.is_good(parts["row"]), problem=problem)
         row = parts["row"] if "left" not in parts else F.coalesce(parts["row"], parts["left"]["row"])
-        rows, row = raised_where(rows, judged.is_bad, raised(judged.words), row)
+        rows = rows.where(_or_raised(judged.is_bad, raised(judged.words)))
+        row = F.when(bytes_.bytes_.isNotNull(), row)  # see `_or_raised`
         return rows.withColumns({column: row, names.tombstone: row.isNull()}).drop(*_OURS)
     # A separate column, so that it is computed once, and occurs once in the query's text.
     rows = rows.withColumn(_OK, decoding.is_good(parts["row"]))
@@ -162,8 +163,15 @@ def decode_frame(
 
 def raised_where(rows: DataFrame, is_bad: Column, raised: Column, row: Column) -> tuple[DataFrame, Column]:
     # After a generator, because Spark would otherwise write the check of the row twice: for the filter and for the row.
-    rows = rows.select("*", F.inline(F.array(F.struct((~is_bad).alias(FINE)))))
-    return rows.where(F.when(F.col(FINE), F.lit(True)).otherwise(raised.cast("boolean"))), F.when(F.col(FINE), row)
+    rows = rows.select("*", F.inline(F.array(F.struct(is_bad.alias(IS_BAD)))))
+    return rows.where(_or_raised(F.col(IS_BAD), raised)), F.when(~F.col(IS_BAD), row)
+
+
+def _or_raised(is_bad: Column, raised: Column) -> Column:
+    """The condition of a filter. What it gives must not be used but in a CASE: of a user's condition on a plain column, Spark
+    makes an IsNotNull, which `FilterExec` checks first, so that a bad row would be dropped without a word.
+    """
+    return F.when(~is_bad, F.lit(True)).otherwise(raised.cast("boolean"))
 
 
 def _framed(df: DataFrame, decoding: Decoding, column: str) -> tuple[DataFrame, Payload, Column | None, Column | None]:

@@ -89,7 +89,7 @@ def decode_topics(
         raised = F.raise_error(frames.failure(df.columns, role, words))
         rows, row = frames.raised_where(rows, is_bad, raised, row)
     ours = [name for name in rows.columns if name.startswith(_PART)]
-    return rows.withColumns({column: row} | added).drop(frames.FINE, *ours)
+    return rows.withColumns({column: row} | added).drop(frames.IS_BAD, *ours)
 
 
 def _row(plan: ReadPlan, plans: TopicPlans, part: str) -> Column:
