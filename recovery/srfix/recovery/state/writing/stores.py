@@ -32,6 +32,7 @@ from srfix.recovery.state.formats.versioned import (
     encode_versioned_segment,
     versioned_segment_interval_ms,
 )
+from srfix.recovery.state.layouts import KeyOrder
 from srfix.recovery.state.writing.database import DatabaseWriter, new_database
 from srfix.recovery.state.writing.kinds import (
     NO_TIMESTAMP,
@@ -39,7 +40,6 @@ from srfix.recovery.state.writing.kinds import (
     WrittenKind,
     check_kind,
     segment_time,
-    stored,
     stored_keys,
 )
 from srfix.serde.errors import UsageError
@@ -288,6 +288,9 @@ class RestoredRows:
     ) -> None:
         self._kind = store.kind
         self._family = store.kind.family
+        layout = store.kind.format.layout
+        self._stored_value = layout.values[self._family].encode
+        self._stores_keys_unchanged = layout.order is not KeyOrder.TIMES_AND_KEY
         self._is_segmented = store.kind.is_segmented
         self._interval_ms = store.interval_ms
         self._retention_ms = store.retention_ms or 0
@@ -323,11 +326,11 @@ class RestoredRows:
                 self.late += 1
                 return
         writer = self._writer(segment)
-        row_key, index_key = stored_keys(self._kind, key)
+        row_key, index_key = (key, None) if self._stores_keys_unchanged else stored_keys(self._kind, key)
         if value is None:
             writer.delete(self._family, row_key)
         else:
-            writer.put(self._family, row_key, stored(self._kind, value, timestamp_ms=timestamp_ms, headers=headers))
+            writer.put(self._family, row_key, self._stored_value(value, timestamp_ms, headers))
         if index_key is not None and value is None:
             writer.delete(self._family, index_key)
         elif index_key is not None:
