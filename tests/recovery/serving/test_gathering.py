@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -155,12 +156,12 @@ def test_a_long_answer_is_as_the_rows_were_when_it_began(tmp_path: Path) -> None
     for number in range(1_200):
         write(part, [b"old"], b"%04d" % number)
     store, before = node.stores["users"], part.offset
-    chunks = store.chunks(part, EVERYTHING)
+    chunks = store.chunks(part, EVERYTHING, is_raw=True)
     first = next(chunks)
     write(part, [b"new"], b"0900")
     write(part, [b"new"], b"9999")
     rows = [*first.rows, *(row for chunk in chunks for row in chunk.rows)]
-    assert {row.row.value for row in rows} == {b"old"}
+    assert {msgspec.json.decode(row, type=bytes) for row in rows} == {b"old"}
     assert (len(rows), first.offset, part.offset) == (1_200, before, before + 2)
 
 
@@ -178,6 +179,24 @@ def test_a_partition_may_be_closed_while_it_is_read(tmp_path: Path) -> None:
     pieces, gathered, _ = ask(node, {}, Question(keys=(b"0001",)))
     assert pieces == []
     assert gathered.failed[0].reason == "this member has given up partition 0"
+
+
+def test_bytes_are_read_without_a_decoder(tmp_path: Path) -> None:
+    node = node_of(tmp_path, values=[b"1"])
+    store = replace(node.stores["users"], decoder=None)  # type: ignore[arg-type]
+    read = store.read_now(node.parts()[0], Question(keys=(b"k",)), is_raw=True)
+    assert read is not None
+    assert [bytes(row) for row in read.rows] == [b'"MQ=="']
+
+
+def test_a_row_that_has_not_the_form_of_its_kind_is_a_problem(tmp_path: Path) -> None:
+    node = node_of(tmp_path, values=[b"1"])
+    (part,) = node.parts()
+    part.database.commit({0: {b"k": b"short"}}, msgspec.json.encode(part.progress))
+    _pieces, gathered, _asked = ask(node, {})
+    assert [failed.reason for failed in gathered.failed] == [
+        "partition 0 of users: a value has 5 bytes, but its timestamp alone needs 8"
+    ]
 
 
 def test_long_questions_are_bounded_in_number(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import time
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
@@ -292,33 +292,33 @@ class Gathering:
             yield _problem(number, too_old)
             return
 
-        def piece(chunk: ReadRows, rows: list[msgspec.Raw]) -> Piece:
+        def piece(chunk: ReadRows) -> Piece:
             role = node.role(store, number, node.address)
             lag = msgspec.structs.replace(lag_of(part), current=chunk.offset)  # it may have gone on since
             read = PartitionRead.at(number, node.address, role, lag)
-            return Piece(partition=number, read=read, rows=rows, count=chunk.count, done=chunk.is_last)
+            return Piece(partition=number, read=read, rows=chunk.rows, count=chunk.count, done=chunk.is_last)
 
         try:
             is_filled = part.is_filled
-            read = None if asked.counts else store.read_now(part, asked.question)
+            read = None if asked.counts else store.read_now(part, asked.question, is_raw=asked.is_raw)
             if read is not None:
-                yield piece(read, _texts(asked, read)) if read.rows or is_filled else _problem(number, _FILLING)
+                yield piece(read) if read.rows or is_filled else _problem(number, _FILLING)
                 return
             if self.iterators >= self._most_iterators:
                 yield _problem(number, f"it is answering {self.iterators} long questions; ask again later")
                 return
             self.iterators += 1
             try:
-                chunks = store.chunks(part, asked.question, counts=asked.counts)
+                chunks = store.chunks(part, asked.question, counts=asked.counts, is_raw=asked.is_raw)
                 is_whole = is_filled
-                while (chunk := await run_sync(_next_chunk, chunks, asked)) is not None:
-                    is_whole = is_whole or (asked.question.keys is not None and bool(chunk[0].count))
-                    if chunk[0].is_last and not is_whole:
-                        yield piece(replace(chunk[0], is_last=False), chunk[1])
+                while (chunk := await run_sync(next, chunks, None)) is not None:
+                    is_whole = is_whole or (asked.question.keys is not None and bool(chunk.count))
+                    if chunk.is_last and not is_whole:
+                        yield piece(replace(chunk, is_last=False))
                         yield _problem(number, _FILLING)
                         return
-                    yield piece(*chunk)
-                    if asked.left_s <= 0 and not chunk[0].is_last:
+                    yield piece(chunk)
+                    if asked.left_s <= 0 and not chunk.is_last:
                         yield _problem(number, "the time is over; ask for fewer rows, or give a longer `timeout`")
                         return
             finally:
@@ -329,15 +329,6 @@ class Gathering:
 
 def _problem(number: int, problem: str) -> Piece:
     return Piece(partition=number, problem=problem, done=True)
-
-
-def _next_chunk(chunks: Iterator[ReadRows], asked: Asked) -> tuple[ReadRows, list[msgspec.Raw]] | None:
-    chunk = next(chunks, None)
-    return None if chunk is None else (chunk, _texts(asked, chunk))
-
-
-def _texts(asked: Asked, read: ReadRows) -> list[msgspec.Raw]:
-    return [msgspec.Raw(asked.store.document(row, is_raw=asked.is_raw).encode()) for row in read.rows]
 
 
 def token_of(topic: str, offsets: Mapping[int, int]) -> str:

@@ -12,8 +12,8 @@ Records without a key are left out, a tombstone removes, and a record older than
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from pathlib import Path
@@ -28,6 +28,7 @@ from srfix.recovery.serving.databases import PartitionDatabase
 from srfix.recovery.state.directory import StoreDirectory, StoreKind, Task
 from srfix.recovery.state.formats.values import Headers
 from srfix.recovery.state.reading.detection import Detected
+from srfix.recovery.state.reading.rows import StateRow, decoder
 from srfix.recovery.state.reading.seeking import version_segments
 from srfix.recovery.state.reading.store import StateStore
 from srfix.recovery.state.rocksdb import OpenedDatabase
@@ -158,6 +159,8 @@ class ServedPartition:
         self._has_strays, self._looked_for_strays_s = False, float("-inf")
         self._lock = Lock()
         self._writers: dict[int, _PartWriter] = {}
+        self.place = self._store({})
+        """The store as its rows name it; without rows."""
         self.progress = self._last_progress()
         self._begin()
 
@@ -331,15 +334,19 @@ class ServedPartition:
             self._writers[part] = _PartWriter(self, part)
         return self._writers[part]
 
-    @contextmanager
-    def reading(self) -> Iterator[tuple[StateStore, int] | None]:
-        """For a short look-up: the store, and the offset up to which its rows are; no record is applied meanwhile. None
-        if somebody applies records now, or has closed it."""
+    def look_up(self, keys: Iterable[bytes]) -> tuple[list[StateRow], int] | None:
+        """For a key-value store: the rows of some keys, and the offset up to which its rows are. None if somebody applies
+        records now, or has closed it."""
         if not self._lock.acquire(blocking=False):
-            yield None
-            return
+            return None
         try:
-            yield None if self._is_closed else (self._store(is_frozen=False), self.progress.offset)
+            if self._is_closed:
+                return None
+            kind = self.served.store.kind
+            stored = self.database.rows(0, kind.family) if self.database.parts() else None
+            found = [] if stored is None else [(key, stored.get(kind.family, key)) for key in keys]
+            read = decoder(kind.format, kind.family)
+            return [row for key, value in found if value is not None for row in read(key, value)], self.progress.offset
         finally:
             self._lock.release()
 
@@ -351,16 +358,15 @@ class ServedPartition:
         with self._lock:
             if self._is_closed:
                 raise StateDirectoryError(f"this member has given up partition {self.number}")
-            return self._store(is_frozen=True), self.progress.offset
+            family = self.served.store.kind.family
+            opened = {part: self.database.rows(part, family, is_frozen=True) for part in self.database.parts()}
+            return self._store(opened), self.progress.offset
 
-    def _store(self, *, is_frozen: bool) -> StateStore:
+    def _store(self, parts: Mapping[int, OpenedDatabase]) -> StateStore:
         kind, interval_ms, name = self.served.store.kind, self.served.store.interval_ms, self.served.name
         place = Path(f"partition {self.number}")
         opened = {
-            place / f"{name}.{part * interval_ms}" if kind.is_segmented else place: self.database.rows(
-                part, kind.family, is_frozen=is_frozen
-            )
-            for part in self.database.parts()
+            place / f"{name}.{part * interval_ms}" if kind.is_segmented else place: rows for part, rows in parts.items()
         }
         return StateStore(
             name=name,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
+
+import msgspec
 
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.facts.decoding import RecordDecoder
@@ -15,7 +15,7 @@ from srfix.recovery.serving.partition import ServedPartition, ServedStore
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading.rows import StateRow
 from srfix.recovery.state.reading.store import StateStore
-from srfix.recovery.stores.rows import DecodedRow, RowFilter, decoded_rows, row_document, rows_of_key
+from srfix.recovery.stores.rows import RowFilter, decoded_rows, row_document, rows_of_key
 from srfix.recovery.stores.whereabouts import partition_of
 from srfix.serde.schemas.models import Json
 
@@ -66,8 +66,8 @@ class Question:
 class ReadRows:
     """Some rows of a partition, in the order of its stored keys."""
 
-    rows: Sequence[DecodedRow]
-    """None of a question that only counts."""
+    rows: list[msgspec.Raw]
+    """Each as JSON: `srfix.state-row/1`, or, raw, its value in base64. None of a question that only counts."""
     count: int
     offset: int
     """Every record of the log before this offset is in these rows, and, from a RocksDB, no later one."""
@@ -98,26 +98,26 @@ class Served:
     def name(self) -> str:
         return self.spec.name
 
-    def read_now(self, part: ServedPartition, question: Question) -> ReadRows | None:
+    def read_now(self, part: ServedPartition, question: Question, *, is_raw: bool = False) -> ReadRows | None:
         """The rows of a few keys, if that waits for nothing: no batch that is written, no other machine, no schema. None
-        if it would.
-
-        :raises StateDirectoryError: if rows cannot be read.
-        """
-        keys = question.keys
-        is_short = keys is not None and len(keys) <= _FEW_KEYS and self.spec.store.kind.format.is_key_value
-        if not is_short or not part.database.is_near:
+        if it would, or if they cannot be read."""
+        keys, has_one_row = question.keys, self.spec.store.kind.format.is_key_value
+        if keys is None or len(keys) > _FEW_KEYS or not has_one_row or not part.database.is_near:
             return None
-        with part.reading() as opened:
-            if opened is None:
-                return None
-            store, offset = opened
-            rows = list(self._rows(part, store, question))
-        if any(self.decoder.asks_anew(row.key, row.value, row.headers) for row in rows):
+        try:
+            found = part.look_up(keys)
+        except Exception:  # noqa: BLE001  (`chunks` meets it again, and says what it is)
             return None
-        return ReadRows(rows=self._decoded(store, rows), count=len(rows), offset=offset)
+        if found is None:
+            return None
+        rows, offset = found
+        if not is_raw and any(self.decoder.asks_anew(row.key, row.value, row.headers) for row in rows):
+            return None
+        return ReadRows(rows=self._documents(part.place, rows, is_raw=is_raw), count=len(rows), offset=offset)
 
-    def chunks(self, part: ServedPartition, question: Question, *, counts: bool = False) -> Generator[ReadRows]:
+    def chunks(
+        self, part: ServedPartition, question: Question, *, counts: bool = False, is_raw: bool = False
+    ) -> Generator[ReadRows]:
         """The rows of any question as they are now, some at a time; at least one chunk, and the last one `is_last`.
 
         :raises StateDirectoryError: if rows cannot be read.
@@ -130,11 +130,15 @@ class Served:
             is_last = len(chunk) < size
             if part.generation != generation and not part.database.is_near:
                 raise StateDirectoryError(f"partition {part.number} of {self.name} is being filled anew.")
-            decoded = () if counts else self._decoded(store, chunk)
-            yield ReadRows(rows=decoded, count=len(chunk), offset=offset, is_last=is_last)
+            documents = [] if counts else self._documents(store, chunk, is_raw=is_raw)
+            yield ReadRows(rows=documents, count=len(chunk), offset=offset, is_last=is_last)
 
-    def _decoded(self, store: StateStore, rows: Sequence[StateRow]) -> Sequence[DecodedRow]:
-        return list(decoded_rows(store, rows, self.decoder, topic=self.spec.topic))
+    def _documents(self, store: StateStore, rows: Sequence[StateRow], *, is_raw: bool) -> list[msgspec.Raw]:
+        if is_raw:
+            return [msgspec.Raw(msgspec.json.encode(row.value)) for row in rows]
+        decoded = decoded_rows(store, rows, self.decoder, topic=self.spec.topic)
+        documents = (row_document(row, application=self.spec.application) for row in decoded)
+        return [msgspec.Raw(msgspec.json.encode(document)) for document in documents]
 
     def _rows(self, part: ServedPartition, store: StateStore, question: Question) -> Iterator[StateRow]:
         """Without those beyond the retention, as in Kafka Streams from 3.5 on."""
@@ -149,10 +153,3 @@ class Served:
             raise StateDirectoryError(f"partition {part.number} of {self.name}: RocksDB says {error}.") from error
         if store.damage:
             raise StateDirectoryError(f"partition {part.number} of {self.name}: {store.damage[0].problem}.")
-
-    def document(self, row: DecodedRow, *, is_raw: bool = False) -> str:
-        """A row as the text of `srfix.state-row/1`, or, raw, its value in base64."""
-        if is_raw:
-            value = row.row.value
-            return json.dumps(None if value is None else base64.b64encode(value).decode("ascii"))
-        return json.dumps(row_document(row, application=self.spec.application).to_json(), allow_nan=False)
