@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ import pytest
 
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.recovery.serving import following
 from srfix.recovery.serving import partition as partitions
 from srfix.recovery.serving.databases import RocksDatabase
 from srfix.recovery.serving.following import Follower
@@ -19,8 +21,8 @@ from srfix.recovery.serving.partition import Progress, ServedPartition, ServedSt
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.state.writing.stores import StoreToWrite
 from srfix.recovery.stores.choices import Until
-from srfix.serde.errors import ClusterError
-from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
+from srfix.serde.errors import ClusterError, SrfixError
+from srfix.serde.properties.kafka_client import ReadOnlyClient
 from tests.recovery.serving.records import TOPIC, rows_of
 
 KV = StoreToWrite(name="users", kind=WrittenKind.TIMESTAMPED_KV)
@@ -34,6 +36,8 @@ class Followed:
     committed: dict[int, int | None] = field(default_factory=dict)
     is_denied: bool = False
     closing: list[Callable[[], None]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    is_over: threading.Event = field(default_factory=threading.Event)
 
     def partition(self, number: int, *, store: StoreToWrite = KV, until: Until = Until.END) -> ServedPartition:
         served = ServedStore(application="shop", store=store, topic=TOPIC, partitions=2, until=until)
@@ -50,11 +54,19 @@ class Followed:
                 raise ClusterError("denied")
             return {place: self.committed.get(place[1]) for place in places}
 
-        follower = Follower(client, isolation=Isolation.READ_UNCOMMITTED, committed=committed)  # type: ignore[arg-type]
-        follower.start()
-        self.closing.append(follower.close)
+        follower = Follower(client, parts[0].served, committed=committed)  # type: ignore[arg-type]
+        looking = threading.Thread(target=self._look, args=(follower,))
+        looking.start()
+        self.closing += [follower.close, looking.join, self.is_over.set]
         follower.follow(parts)
         return follower
+
+    def _look(self, follower: Follower) -> None:
+        while not self.is_over.wait(0.05):
+            try:
+                follower.look()
+            except SrfixError as error:
+                self.problems.append(error.message)
 
     def produce(self, number: int, *keys: bytes, value: bytes | None = b"v") -> None:
         self.broker.produce(ProducedRecord(topic=TOPIC, partition=number, key=key, value=value) for key in keys)
@@ -101,6 +113,19 @@ class TestUntilCommitted:
         until(lambda: part.offset == 3)
         assert keys(part) == [b"a", b"b", b"c"]
 
+    def test_records_beyond_the_offset_that_came_with_the_end_of_the_log_are_not_passed_over(
+        self, followed: Followed, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(following, "_POLL_S", 0.5)
+        followed.produce(0, b"a", b"b", b"c")
+        followed.committed[0] = 2
+        part = followed.partition(0, until=Until.COMMITTED)
+        followed.follow(part)
+        until(lambda: part.is_caught_up)
+        followed.committed[0] = 3
+        until(lambda: part.offset == 3)
+        assert keys(part) == [b"a", b"b", b"c"]
+
     def test_nothing_was_committed(self, followed: Followed) -> None:
         followed.produce(0, b"a")
         part = followed.partition(0, until=Until.COMMITTED)
@@ -114,9 +139,9 @@ class TestUntilCommitted:
         followed.committed[0] = 2
         part = followed.partition(0, until=Until.COMMITTED)
         follower = followed.follow(part)
-        until(lambda: part.is_caught_up and (TOPIC, 0) in follower._ends)
+        until(lambda: part.is_caught_up and 0 in follower._met)
         followed.committed[0] = 3
-        follower._ends[TOPIC, 0] = 3
+        follower._met[0] = 3
         until(lambda: part.offset == 3)
         assert part.is_caught_up
 
@@ -124,10 +149,10 @@ class TestUntilCommitted:
         followed.produce(0, b"a")
         followed.is_denied = True
         limited, free = followed.partition(1, until=Until.COMMITTED), followed.partition(0)
-        follower = followed.follow(limited, free)
+        followed.follow(limited)
+        followed.follow(free)
         until(lambda: free.offset == 1)
-        until(lambda: follower.problem is not None)
-        assert str(follower.problem) == "denied"
+        until(lambda: "denied" in followed.problems)
         assert limited.lag is None
 
 
@@ -171,12 +196,15 @@ class TestFaults:
         part = followed.partition(0)
         tripped: list[int] = []
 
-        def trips(*_: object) -> None:
+        apply = Follower._apply
+
+        def trips(*what: object) -> None:
             if not tripped:
                 tripped.append(1)
                 raise ZeroDivisionError
+            apply(*what)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(Follower, "_pass_gap", trips)
+        monkeypatch.setattr(Follower, "_apply", trips)
         followed.follow(part)
         followed.produce(0, b"b")
         until(lambda: part.offset == 2)

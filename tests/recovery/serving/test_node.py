@@ -83,7 +83,7 @@ class TestCandidates:
             {"users": served()},
             address=OWN,
             membership=membership,
-            follower=cast("object", NoLog()),  # type: ignore[arg-type]
+            make_follower=NoLog,  # type: ignore[arg-type]
             make_database=rocks_in(tmp_path),
         )
         chosen, refused = node.candidates(node.stores["users"], 0, Freshness())
@@ -105,7 +105,7 @@ class TestSettle:
             {"users": served(3)},
             address=OWN,
             membership=Neighbours((OWN,), {(TOPIC, number): OWN for number in range(3)}),
-            follower=cast("object", NoLog()),  # type: ignore[arg-type]
+            make_follower=NoLog,  # type: ignore[arg-type]
             make_database=make,
         )
         node.settle()
@@ -140,7 +140,7 @@ class TestSettle:
             {"users": served()},
             address=OWN,
             membership=Neighbours((OWN,), {(TOPIC, 0): OWN}),
-            follower=cast("object", NoLog()),  # type: ignore[arg-type]
+            make_follower=NoLog,  # type: ignore[arg-type]
             make_database=rocks_in(tmp_path),
             head_start=endless,
         )

@@ -123,7 +123,7 @@ class Api:
         parts = self.node.parts()
         is_ready = (
             bool(parts)
-            and not any(self.node.problems())
+            and not self.problems()
             and all(part.lag is not None and part.lag <= self._max_lag_ready for part in parts)
         )
         return Response(b"{}\n", 200 if is_ready else 503, media_type=JSON)

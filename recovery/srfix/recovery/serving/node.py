@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,7 +13,7 @@ from srfix.recovery.serving.following import Follower
 from srfix.recovery.serving.head_start import HeadStart
 from srfix.recovery.serving.liveness import Lags, Liveness, PartitionLag
 from srfix.recovery.serving.membership import Membership
-from srfix.recovery.serving.partition import ServedPartition
+from srfix.recovery.serving.partition import ServedPartition, ServedStore
 from srfix.recovery.serving.questions import Served
 from srfix.serde.errors import SrfixError
 
@@ -79,7 +79,7 @@ class Node:
         *,
         address: str,
         membership: Membership,
-        follower: Follower,
+        make_follower: Callable[[ServedStore], Follower],
         make_database: MakeDatabase,
         standbys: int = 0,
         is_global: bool = False,
@@ -89,7 +89,7 @@ class Node:
         self.address = address
         self.liveness = Liveness()
         self.membership = membership
-        self.follower = follower
+        self.followers = {name: make_follower(store.spec) for name, store in stores.items()}
         self._make_database = make_database
         self._standbys = standbys
         self._is_global = is_global
@@ -143,7 +143,8 @@ class Node:
     def _hold(self, held: dict[tuple[str, int], ServedPartition]) -> None:
         if held.keys() == self._held.keys():
             return
-        self.follower.follow(held.values())
+        for name, follower in self.followers.items():
+            follower.follow(part for (store, _number), part in held.items() if store == name)
         leaving = [part for place, part in self._held.items() if place not in held]
         self._held = dict(held)
         for part in leaving:
@@ -184,8 +185,7 @@ class Node:
 
     def problems(self) -> Iterator[str]:
         """What keeps it from going on, in sentences."""
-        errors: tuple[SrfixError | None, ...] = (self.membership.problem, self.follower.problem)
-        yield from (error.message for error in errors if error is not None)
+        yield from (follower.problem.message for follower in self.followers.values() if follower.problem is not None)
         yield from self._unopened
         for part in self.parts():
             if part.problem is not None:
@@ -231,7 +231,8 @@ class Node:
 
     def close(self) -> None:
         self.membership.close()
-        self.follower.close()
+        for follower in self.followers.values():
+            follower.close()
         for part in self.parts():
             part.close()
 

@@ -210,7 +210,8 @@ class ServedPartition:
         self.end = end
         self._seen_s = time.monotonic() if at_s is None else at_s
         if not self.progress.is_filled and self.lag == 0:
-            self.progress = msgspec.structs.replace(self.progress, is_mixed=False, is_filled=True)
+            with self._lock:
+                self.progress = msgspec.structs.replace(self.progress, is_mixed=False, is_filled=True)
 
     @property
     def offset(self) -> int:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Final
 
-import anyio.to_thread
+import anyio
 import httpx
 import msgspec
+from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -19,10 +20,13 @@ from srfix.recovery.documents import Part
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.serving.liveness import LAG_EVERY_MS, SEND_MS, Lags
 from srfix.recovery.serving.node import Node
+from srfix.serde.errors import SrfixError
 
 HEARTBEAT_PATH: Final = "/heartbeat"
 LAG_PATH: Final = "/lag"
 _SETTLE_S: Final = 0.25
+_GROUP_S: Final = 0.5
+_LOOK_S: Final = 1.0
 _TIMEOUT_S: Final = 0.5
 _TELL_S: Final = 5.0
 _DONE: Final = Response(b"{}", media_type="application/json")
@@ -51,7 +55,7 @@ class Rounds:
         self._tell = tell
         self._told: tuple[float, int] | None = (time.monotonic(), 0)
         """When progress was told, and how many records had been applied; None if all was caught up."""
-        self._sending: dict[str, asyncio.Task[None]] = {}
+        self._sending: set[str] = set()
         self.problems: dict[str, str] = {}
         """What kept a round from its work, by the round."""
 
@@ -64,34 +68,34 @@ class Rounds:
 
     @asynccontextmanager
     async def going(self) -> AsyncIterator[None]:
-        loop = asyncio.get_running_loop()
-        tasks = [
-            loop.create_task(self._every(_SETTLE_S, "settling", self._settle)),
-            loop.create_task(self._every(SEND_MS / 1000, "heartbeats", self._send_heartbeats)),
-            loop.create_task(self._every(LAG_EVERY_MS / 1000, "lags", self._send_lags)),
-            loop.create_task(self._every(_TELL_S, "progress", self._tell_progress)),
-        ]
-        try:
-            yield
-        finally:
-            self._node.end()
-            tasks += self._sending.values()
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _every(self, seconds: float, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        while True:
-            began_s = time.monotonic()
+        async with anyio.create_task_group() as self._tasks:
+            self._every(_GROUP_S, "taking part in the group", partial(run_sync, self._node.membership.look))
+            self._every(_SETTLE_S, "settling", partial(run_sync, self._node.settle))
+            for name, follower in self._node.followers.items():
+                self._every(_LOOK_S, f"asking how far to read {name}", partial(run_sync, follower.look))
+            self._every(SEND_MS / 1000, "heartbeats", self._send_heartbeats)
+            self._every(LAG_EVERY_MS / 1000, "lags", self._send_lags)
+            self._every(_TELL_S, "progress", self._tell_progress)
             try:
-                await work()
-                self.problems.pop(name, None)
-            except Exception as error:  # noqa: BLE001  (of whatever kind: the rounds must go on)
-                self.problems[name] = f"{name}: {type(error).__name__}: {error}"
-            await asyncio.sleep(max(seconds - (time.monotonic() - began_s), 0.01))
+                yield
+            finally:
+                self._node.end()
+                self._tasks.cancel_scope.cancel()
 
-    async def _settle(self) -> None:
-        await anyio.to_thread.run_sync(self._node.settle)
+    def _every(self, seconds: float, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        async def go_round() -> None:
+            while True:
+                began_s = time.monotonic()
+                try:
+                    await work()
+                    self.problems.pop(name, None)
+                except SrfixError as error:
+                    self.problems[name] = error.message
+                except Exception as error:  # noqa: BLE001  (of whatever kind: the rounds must go on)
+                    self.problems[name] = f"{name}: {type(error).__name__}: {error}"
+                await anyio.sleep(max(seconds - (time.monotonic() - began_s), 0.01))
+
+        self._tasks.start_soon(go_round)
 
     async def _send_heartbeats(self) -> None:
         self._send(HEARTBEAT_PATH, _Heartbeat(host=self._node.address, timestamp=time.time_ns() // 1_000_000))
@@ -129,12 +133,13 @@ class Rounds:
         for address in self._node.membership.members().addresses - {self._node.address}:
             url = f"{self._scheme}://{address}{path}"
             if url not in self._sending:
-                task = self._sending[url] = asyncio.ensure_future(self._post(url, body))
-                task.add_done_callback(lambda _task, url=url: self._sending.pop(url))  # type: ignore[misc]
+                self._sending.add(url)
+                self._tasks.start_soon(self._post, url, body)
 
     async def _post(self, url: str, body: bytes) -> None:
         with suppress(Exception):  # of whatever kind: that member will be found dead
             await self._client.post(url, content=body, timeout=_TIMEOUT_S)
+        self._sending.discard(url)
 
     async def _heartbeat(self, request: Request) -> Response:
         self._node.liveness.beat(msgspec.json.decode(await request.body(), type=_Heartbeat).host)

@@ -7,6 +7,7 @@ import ssl
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
@@ -22,13 +23,13 @@ from srfix.recovery.serving.following import Committed, Follower
 from srfix.recovery.serving.guarding import Credentials, impatient
 from srfix.recovery.serving.head_start import HeadStart
 from srfix.recovery.serving.ksql import ksql_routes
-from srfix.recovery.serving.membership import Alone, Grouped, Membership
+from srfix.recovery.serving.membership import Grouped, Membership
 from srfix.recovery.serving.node import Node
 from srfix.recovery.serving.openapi import openapi
 from srfix.recovery.serving.page import page_routes
 from srfix.recovery.serving.questions import Served
 from srfix.serde.errors import UsageError
-from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
+from srfix.serde.properties.kafka_client import ReadOnlyClient
 
 _BACKLOG: Final = 512
 _MOST_CONNECTIONS: Final = 500
@@ -137,23 +138,20 @@ def serve(
         membership: Membership
         if place.group is None:
             places = [(store.spec.topic, number) for store in stores for number in range(store.spec.partitions)]
-            membership = Alone(address, places)
+            membership = Membership(address, places)
         else:
             membership = Grouped(client, place.group, address, {store.spec.topic for store in stores})
-        isolations = {store.spec.isolation for store in stores}
-        isolation = Isolation.READ_COMMITTED if isolations == {Isolation.READ_COMMITTED} else Isolation.READ_UNCOMMITTED
         node = Node(
             {store.name: store for store in stores},
             address=address,
             membership=membership,
-            follower=Follower(client, isolation=isolation, committed=committed),
+            make_follower=partial(Follower, client, committed=committed),
             make_database=make_database,
             standbys=place.standbys,
             is_global=place.is_global,
             head_start=head_start,
         )
         stack.callback(node.close)
-        node.follower.start()
         authorization = credentials.header
         http = httpx.AsyncClient(
             headers={} if authorization is None else {"authorization": authorization},
