@@ -11,12 +11,12 @@ import httpx
 
 from srfix.recovery.facts.decoding import RecordDecoder
 from srfix.recovery.serving.following import Place
-from srfix.recovery.serving.gathering import Asked, Gathered, Gathering, Piece
+from srfix.recovery.serving.gathering import Asked, Gathered, Gathering
 from srfix.recovery.serving.liveness import PartitionLag
 from srfix.recovery.serving.membership import Members, Membership
 from srfix.recovery.serving.node import Freshness, Node
 from srfix.recovery.serving.partition import ServedPartition, ServedStore
-from srfix.recovery.serving.questions import Question, Served
+from srfix.recovery.serving.questions import Piece, Question, Served
 from srfix.recovery.serving.starting import rocks_in
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.state.writing.stores import StoreToWrite
@@ -130,7 +130,6 @@ def ask(
     *,
     freshness: Freshness | None = None,
     timeout_s: float = 5,
-    counts: bool = False,
 ) -> tuple[list[Piece], Gathered, list[str]]:
     """The pieces, what is known at the end, and which other members were asked."""
     wire, gathered = Wire(answers), Gathered()
@@ -139,11 +138,10 @@ def ask(
         async with httpx.AsyncClient(transport=wire) as client:
             gathering = Gathering(node, client, scheme="http", most_iterators=2)
             asked = Asked(
-                store=node.stores["users"],
+                store="users",
                 question=question or Question(keys=(b"k",)),
                 freshness=freshness or Freshness(),
                 deadline=time.monotonic() + timeout_s,
-                counts=counts,
             )
             return [piece async for piece in gathering.pieces(asked, gathered)]
 

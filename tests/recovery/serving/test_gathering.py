@@ -12,10 +12,10 @@ import httpx
 import msgspec
 import pytest
 
-from srfix.recovery.serving.gathering import PartitionRead, Piece, offsets_of, token_of
-from srfix.recovery.serving.liveness import PartitionLag
+from srfix.recovery.serving.gathering import offsets_of, token_of
+from srfix.recovery.serving.liveness import PartitionLag, PartitionRead
 from srfix.recovery.serving.node import Freshness, Node
-from srfix.recovery.serving.questions import Question
+from srfix.recovery.serving.questions import Piece, Question
 from srfix.serde.errors import UsageError
 from tests.recovery.serving.members import OWN, ask, node_of, report, write
 
@@ -156,7 +156,7 @@ def test_a_long_answer_is_as_the_rows_were_when_it_began(tmp_path: Path) -> None
     for number in range(1_200):
         write(part, [b"old"], b"%04d" % number)
     store, before = node.stores["users"], part.offset
-    chunks = store.chunks(part, EVERYTHING, is_raw=True)
+    chunks = store.chunks(part, Question(is_raw=True))
     first = next(chunks)
     write(part, [b"new"], b"0900")
     write(part, [b"new"], b"9999")
@@ -184,7 +184,7 @@ def test_a_partition_may_be_closed_while_it_is_read(tmp_path: Path) -> None:
 def test_bytes_are_read_without_a_decoder(tmp_path: Path) -> None:
     node = node_of(tmp_path, values=[b"1"])
     store = replace(node.stores["users"], decoder=None)  # type: ignore[arg-type]
-    read = store.read_now(node.parts()[0], Question(keys=(b"k",)), is_raw=True)
+    read = store.read_now(node.parts()[0], Question(keys=(b"k",), is_raw=True))
     assert read is not None
     assert [bytes(row) for row in read.rows] == [b'"MQ=="']
 
@@ -208,9 +208,7 @@ def test_long_questions_are_bounded_in_number(tmp_path: Path) -> None:
         from srfix.recovery.serving.gathering import Asked, Gathering
 
         gathering = Gathering(node, httpx.AsyncClient(), scheme="http", most_iterators=2)
-        asked = Asked(
-            store=node.stores["users"], question=EVERYTHING, freshness=Freshness(), deadline=time.monotonic() + 5
-        )
+        asked = Asked(store="users", question=EVERYTHING, freshness=Freshness(), deadline=time.monotonic() + 5)
         open_ones = [gathering.here(asked, 0) for _ in range(3)]
         firsts = [await anext(one) for one in open_ones]
         for one in open_ones:
@@ -227,7 +225,7 @@ def test_a_count_stops_when_its_time_is_over(tmp_path: Path, monkeypatch: pytest
     node = node_of(tmp_path)
     for number in range(3_000):
         write(node.parts()[0], [b"v"], b"%04d" % number)
-    _, gathered, _ = ask(node, {}, EVERYTHING, timeout_s=0.05, counts=True)
+    _, gathered, _ = ask(node, {}, Question(counts=True), timeout_s=0.05)
     assert "the time is over" in gathered.failed[0].reason
 
 

@@ -98,7 +98,7 @@ def test_odd_paths_have_an_answer(member: Member, path: str) -> None:
         b'{"ksql": 5}',
         b'{"hostInfo": "x", "timestamp": 1e400}',
         b'{"member": "x", "lags": {"users": {"99999999999999999999999": null}}}',
-        b'{"store":"users","question":{},"freshness":{},"partitions":[],"counts":false,"is_raw":false,"timeout_s":-1e999}',
+        b'{"store":"users","question":{},"freshness":{},"partitions":[],"deadline":-1e999}',
     ],
 )
 def test_odd_bodies_have_an_answer(member: Member, path: str, body: bytes) -> None:

@@ -33,16 +33,9 @@ from srfix.recovery.serving.documents import (
     WithinKeys,
     WithinTimes,
 )
-from srfix.recovery.serving.gathering import (
-    FORWARD_PATH,
-    Asked,
-    Forward,
-    Gathered,
-    Gathering,
-    PartitionRead,
-    token_of,
-)
+from srfix.recovery.serving.gathering import FORWARD_PATH, Asked, Gathered, Gathering, token_of
 from srfix.recovery.serving.guarding import Credentials, Guard, Streamed
+from srfix.recovery.serving.liveness import PartitionRead
 from srfix.recovery.serving.node import Freshness, Node, NotChosen, why_not
 from srfix.recovery.serving.questions import Question, Served
 from srfix.recovery.serving.rounds import HEARTBEAT_PATH, LAG_PATH, Rounds
@@ -219,8 +212,8 @@ class Api:
     async def key_of(self, store: Served, key: str, params: AtTime, *, is_raw: bool = False) -> Response:
         if params.at is not None and store.spec.store.kind is not WrittenKind.VERSIONED:
             raise UsageError(f"The store {store.name} keeps no versions: leave out `at`.")
-        question = Question(keys=await keys_of(store, key), at_ms=params.at)
-        return await self._whole(replace(self.asked(store, question, params), is_raw=is_raw))
+        question = Question(keys=await keys_of(store, key), at_ms=params.at, is_raw=is_raw)
+        return await self._whole(self.asked(store, question, params))
 
     async def windows(self, request: Request, params: WithinTimes) -> Response:
         return await self._of_times(request, params, lambda form: form.is_windowed, "windows")
@@ -241,11 +234,11 @@ class Api:
 
     async def count(self, request: Request, params: WithinKeys) -> Response:
         store = self.store(request.path_params["store"])
-        return await self._whole(replace(self.asked(store, within_of(params), params), counts=True))
+        return await self._whole(self.asked(store, replace(within_of(params), counts=True), params))
 
     def asked(self, store: Served, question: Question, params: Fresh, freshness: Freshness | None = None) -> Asked:
         fresh = freshness or freshness_of(params, store)
-        return Asked(store=store, question=question, freshness=fresh, deadline=time.monotonic() + params.timeout)
+        return Asked(store=store.name, question=question, freshness=fresh, deadline=time.monotonic() + params.timeout)
 
     async def _whole(self, asked: Asked) -> Response:
         gathered, rows, count = Gathered(), [], 0
@@ -255,33 +248,27 @@ class Api:
                 count += piece.count
                 if len(rows) > MOST_ROWS:
                     break
-        if gathered.failed and not rows and not count:
-            return error_response(503, why_not(asked.store.name, gathered.failed), gathered.failed)
-        gathered.count, gathered.is_cut = count if asked.counts else None, len(rows) > MOST_ROWS
-        end = _end(asked, gathered)
-        if asked.is_raw and rows and not gathered.failed:
+        if gathered.failed and not count:
+            return error_response(503, why_not(asked.store, gathered.failed), gathered.failed)
+        gathered.count, gathered.is_cut = count if asked.question.counts else None, len(rows) > MOST_ROWS
+        end = self._end(asked, gathered)
+        if asked.question.is_raw and rows and not gathered.failed:
             if len(rows) > 1:
                 raise HTTPException(406, f"The key has {len(rows)} rows: ask for {JSON}.")
             value = msgspec.json.decode(rows[0], type=bytes | None)
             headers = {"srfix-position": end.position, "srfix-member": end.partitions[0].member}
             return Response(value or b"", media_type=_BYTES, headers=headers)
         body = msgspec.json.encode({**msgspec.to_builtins(end), "rows": rows[:MOST_ROWS]})
-        return Response(body + b"\n", 200 if rows or asked.counts else 404, media_type=JSON)
+        return Response(body + b"\n", 200 if rows or asked.question.counts else 404, media_type=JSON)
 
     async def _pieces(self, request: Request) -> Response:
         """Answers another member, from what this one holds."""
-        forward = msgspec.json.decode(await request.body(), type=Forward)
-        asked = Asked(
-            store=self.store(forward.store),
-            question=forward.question,
-            freshness=forward.freshness,
-            deadline=time.monotonic() + min(forward.timeout_s, MOST_TIMEOUT_S),
-            counts=forward.counts,
-            is_raw=forward.is_raw,
-        )
+        asked = msgspec.json.decode(await request.body(), type=Asked)
+        asked = replace(asked, deadline=time.monotonic() + min(asked.deadline, MOST_TIMEOUT_S))
+        self.store(asked.store)
 
         async def lines() -> AsyncGenerator[bytes]:
-            for number in forward.partitions:
+            for number in asked.partitions:
                 async with aclosing(self.gathering.here(asked, number)) as pieces:
                     async for piece in pieces:
                         yield msgspec.json.encode(piece) + b"\n"
@@ -311,29 +298,28 @@ class Api:
                         yield (b"" if left == params.limit else separator) + separator.join(rows)
                     left -= len(rows)
                     piece = None if gathered.is_cut else await anext(pieces, None)
-            end = msgspec.to_builtins(_end(asked, gathered))
+            end = msgspec.to_builtins(self._end(asked, gathered))
             del end["rows"]
             text = msgspec.json.encode(end)
             yield (b"\n" if left < params.limit else b"") + text + b"\n" if as_lines else b"]," + text[1:] + b"\n"
 
         return Streamed(body(), media_type=_LINES if as_lines else JSON, most_s=asked.left_s)
 
-
-def _end(asked: Asked, gathered: Gathered) -> ServedRows:
-    """All of an answer but its rows."""
-    topic, offsets = asked.store.spec.topic, dict(asked.freshness.min_offsets)
-    reads = sorted(gathered.reads.values(), key=lambda read: read.partition)
-    for read in reads:
-        offsets[read.partition] = max(offsets.get(read.partition, 0), read.offset)
-    return ServedRows(
-        store=asked.store.name,
-        rows=[],
-        count=gathered.count,
-        partitions=reads,
-        position=token_of(topic, offsets),
-        is_complete=not gathered.failed and not gathered.is_cut,
-        failed=gathered.failed,
-    )
+    def _end(self, asked: Asked, gathered: Gathered) -> ServedRows:
+        """All of an answer but its rows."""
+        topic, offsets = self.node.stores[asked.store].spec.topic, dict(asked.freshness.min_offsets)
+        reads = sorted(gathered.reads.values(), key=lambda read: read.partition)
+        for read in reads:
+            offsets[read.partition] = max(offsets.get(read.partition, 0), read.offset)
+        return ServedRows(
+            store=asked.store,
+            rows=[],
+            count=gathered.count,
+            partitions=reads,
+            position=token_of(topic, offsets),
+            is_complete=not gathered.failed and not gathered.is_cut,
+            failed=gathered.failed,
+        )
 
 
 def document_response(document: Document) -> Response:

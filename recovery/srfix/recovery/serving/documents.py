@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from srfix.recovery.documents import Count, Document
-from srfix.recovery.serving.gathering import PartitionRead
+from srfix.recovery.serving.liveness import PartitionRead
 from srfix.recovery.serving.node import NotChosen
 from srfix.recovery.stores.rows import StateRowDocument
 

@@ -21,12 +21,12 @@ from srfix.recovery.errors import ServingError
 from srfix.recovery.serving.api import JSON, Api
 from srfix.recovery.serving.asking import written_keys
 from srfix.recovery.serving.documents import MOST_ROWS, Fresh
-from srfix.recovery.serving.gathering import Asked, Gathered, Piece
+from srfix.recovery.serving.gathering import Asked, Gathered
 from srfix.recovery.serving.guarding import Streamed
 from srfix.recovery.serving.liveness import PartitionLag
 from srfix.recovery.serving.node import ACTIVE, Freshness, NotChosen
 from srfix.recovery.serving.pull_queries import WINDOW_END, WINDOW_START, PullQuery, parse_pull_query, time_ms, value_in
-from srfix.recovery.serving.questions import Question, Served
+from srfix.recovery.serving.questions import Piece, Question, Served
 from srfix.serde.casing import CaseRule, is_same, match_keys
 from srfix.serde.errors import SrfixError, UsageError
 
@@ -129,7 +129,7 @@ class Ksql:
 
     async def _rows(self, asked: Asked, pull: PullQuery, names: Sequence[str]) -> AsyncGenerator[list[Any]]:
         gathered, left = Gathered(), MOST_ROWS if pull.limit is None else pull.limit
-        store, condition = asked.store, pull.condition
+        store, condition = self._api.node.stores[asked.store], pull.condition
         keys, values = _columns_of(store)
         times = [name for name, kind in (keys | values).items() if kind == "TIMESTAMP"]
 

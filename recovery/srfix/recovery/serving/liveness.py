@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
 
-from srfix.recovery.documents import Part
+from srfix.recovery.documents import Count, Part
 
 SEND_MS: Final = 100
 WINDOW_MS: Final = 2_000
@@ -35,6 +35,30 @@ class PartitionLag(Part, kw_only=True):
     def records(self) -> int | None:
         """The offsets between the two; None if it has not seen the end."""
         return None if self.end is None else max(self.end - self.current, 0)
+
+
+class PartitionRead(Part, kw_only=True):
+    """How far the rows of a partition are, and who has, or read, them."""
+
+    partition: Count
+    member: str
+    role: str
+    """active or standby."""
+    offset: Count
+    """Every record of the log before this offset is in the rows."""
+    end: Count | None
+    """The end of the log that the member has seen, or the offset up to which it reads."""
+    lag: Count | None
+    """The number of offsets between the two."""
+    lag_ms: Count | None
+    """The age of the last record that it read while there are later ones, in milliseconds; else 0."""
+
+    @classmethod
+    def at(cls, number: int, member: str, role: str, lag: PartitionLag) -> PartitionRead:
+        offset, records = lag.current, lag.records
+        return cls(
+            partition=number, member=member, role=role, offset=offset, end=lag.end, lag=records, lag_ms=lag.lag_ms
+        )
 
 
 Lags = dict[str, dict[int, PartitionLag]]

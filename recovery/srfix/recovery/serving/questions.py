@@ -9,8 +9,10 @@ from typing import Final
 
 import msgspec
 
+from srfix.recovery.documents import Part
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.facts.decoding import RecordDecoder
+from srfix.recovery.serving.liveness import PartitionRead
 from srfix.recovery.serving.partition import ServedPartition, ServedStore
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading.rows import StateRow
@@ -38,6 +40,10 @@ class Question:
     within: RowFilter = field(default_factory=RowFilter)
     at_ms: int | None = None
     """For a versioned store: the time at which the version holds; None for now."""
+    counts: bool = False
+    """True to count the rows, and read none."""
+    is_raw: bool = False
+    """True for the bytes of the values, not decoded."""
 
     def partitions(self, count: int, partitioner: Partitioner = partition_of) -> tuple[int, ...]:
         """The partitions that can hold the rows."""
@@ -62,16 +68,20 @@ class Question:
                 yield from rows_of_key(store, key)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadRows:
-    """Some rows of a partition, in the order of its stored keys."""
+class Piece(Part, kw_only=True):
+    """Some rows of a partition, in the order of its stored keys; the last piece of a partition is `done`."""
 
-    rows: list[msgspec.Raw]
+    partition: int
+    rows: list[msgspec.Raw] = msgspec.field(default_factory=list)
     """Each as JSON: `srfix.state-row/1`, or, raw, its value in base64. None of a question that only counts."""
-    count: int
-    offset: int
+    count: int = 0
+    offset: int = 0
     """Every record of the log before this offset is in these rows, and, from a RocksDB, no later one."""
-    is_last: bool = True
+    done: bool = True
+    problem: str | None = None
+    """Why the partition could not be read (on)."""
+    read: PartitionRead | None = None
+    """Where the rows were read; None if there is a problem."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,11 +108,11 @@ class Served:
     def name(self) -> str:
         return self.spec.name
 
-    def read_now(self, part: ServedPartition, question: Question, *, is_raw: bool = False) -> ReadRows | None:
+    def read_now(self, part: ServedPartition, question: Question) -> Piece | None:
         """The rows of a few keys, if that waits for nothing: no batch that is written, no other machine, no schema. None
         if it would, or if they cannot be read."""
         keys, has_one_row = question.keys, self.spec.store.kind.format.is_key_value
-        if keys is None or len(keys) > _FEW_KEYS or not has_one_row or not part.database.is_near:
+        if keys is None or len(keys) > _FEW_KEYS or question.counts or not (has_one_row and part.database.is_near):
             return None
         try:
             found = part.look_up(keys)
@@ -111,27 +121,26 @@ class Served:
         if found is None:
             return None
         rows, offset = found
-        if not is_raw and any(self.decoder.asks_anew(row.key, row.value, row.headers) for row in rows):
+        if not question.is_raw and any(self.decoder.asks_anew(row.key, row.value, row.headers) for row in rows):
             return None
-        return ReadRows(rows=self._documents(part.place, rows, is_raw=is_raw), count=len(rows), offset=offset)
+        documents = self._documents(part.place, rows, is_raw=question.is_raw)
+        return Piece(partition=part.number, rows=documents, count=len(rows), offset=offset)
 
-    def chunks(
-        self, part: ServedPartition, question: Question, *, counts: bool = False, is_raw: bool = False
-    ) -> Generator[ReadRows]:
-        """The rows of any question as they are now, some at a time; at least one chunk, and the last one `is_last`.
+    def chunks(self, part: ServedPartition, question: Question) -> Generator[Piece]:
+        """The rows of any question as they are now, some at a time; at least one piece.
 
         :raises StateDirectoryError: if rows cannot be read.
         """
         store, offset = part.frozen()
-        generation, rows, size = part.generation, self._rows(part, store, question), _COUNTED if counts else CHUNK
-        is_last = False
+        generation, rows = part.generation, self._rows(part, store, question)
+        size, is_last = _COUNTED if question.counts else CHUNK, False
         while not is_last:
             chunk = list(islice(rows, size))
             is_last = len(chunk) < size
             if part.generation != generation and not part.database.is_near:
                 raise StateDirectoryError(f"partition {part.number} of {self.name} is being filled anew.")
-            documents = [] if counts else self._documents(store, chunk, is_raw=is_raw)
-            yield ReadRows(rows=documents, count=len(chunk), offset=offset, is_last=is_last)
+            documents = [] if question.counts else self._documents(store, chunk, is_raw=question.is_raw)
+            yield Piece(partition=part.number, rows=documents, count=len(chunk), offset=offset, done=is_last)
 
     def _documents(self, store: StateStore, rows: Sequence[StateRow], *, is_raw: bool) -> list[msgspec.Raw]:
         if is_raw:
