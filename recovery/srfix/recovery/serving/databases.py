@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, cast
 
 from srfix.recovery.errors import StateDirectoryError
-from srfix.recovery.state.rocksdb import ROWS_IN_A_CHUNK, OpenedDatabase, behind
+from srfix.recovery.state.rocksdb import CURRENT, ROWS_IN_A_CHUNK, OpenedDatabase, behind
 from srfix.recovery.state.writing.database import in_words
 
 if TYPE_CHECKING:
     from rocksdict import ColumnFamily, Options, Rdict
 
 _PROGRESS: Final = b"progress"
-_META: Final = "default"
 _PART: Final = "part-"
 _MEMTABLES_SIZE: Final = 16 << 20
 """How much a database keeps in memory before it writes it out."""
@@ -105,51 +104,41 @@ class RocksDatabase:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._families: dict[str, Rdict] = {}
-        self._handles: dict[int, ColumnFamily] = {}
         with in_words(folder):
-            self._open()
+            from rocksdict import Rdict
 
-    def _open(self) -> None:
-        from rocksdict import Rdict
-
-        self._folder.mkdir(parents=True, exist_ok=True)
-        options = self._options = _options()
-        options.enable_statistics()
-        options.create_if_missing(True)
-        options.create_missing_column_families(True)
-        is_there = (self._folder / "CURRENT").is_file()
-        names = Rdict.list_cf(str(self._folder), _options()) if is_there else [_META]
-        self._whole = Rdict(str(self._folder), options=options, column_families={name: _options() for name in names})
-        for name in names:
-            self._take(name)
-
-    def _take(self, name: str) -> Rdict:
-        self._families[name] = self._whole.get_column_family(name)
-        if name.startswith(_PART):
-            self._handles[int(name.removeprefix(_PART))] = self._whole.get_column_family_handle(name)
-        return self._families[name]
+            folder.mkdir(parents=True, exist_ok=True)
+            options = self._options = _options()
+            options.enable_statistics()
+            options.create_if_missing(True)
+            families = Rdict.list_cf(str(folder), _options()) if (folder / CURRENT).is_file() else []
+            self._whole = Rdict(str(folder), options, column_families={name: _options() for name in families} or None)
+            self._parts = {
+                int(name.removeprefix(_PART)): self._whole.get_column_family(name)
+                for name in families
+                if name.startswith(_PART)
+            }
 
     def progress(self) -> bytes | None:
-        found = self._families[_META].get(_PROGRESS)
+        found = self._whole.get(_PROGRESS)
         return found if isinstance(found, bytes) else None
 
     def parts(self) -> Sequence[int]:
-        return sorted(self._handles)
+        return sorted(self._parts)
 
     def rows(self, part: int, family: str, *, is_frozen: bool = False) -> OpenedDatabase:
-        rows = self._families[f"{_PART}{part}"]
+        rows = self._parts[part]
         return _Frozen(family, rows) if is_frozen else OpenedDatabase({family: rows})
 
     def _handle(self, part: int) -> ColumnFamily:
-        if part not in self._handles:
-            if len(self._handles) >= _MOST_PARTS:
+        name = f"{_PART}{part}"
+        if part not in self._parts:
+            if len(self._parts) >= _MOST_PARTS:
                 raise StateDirectoryError(
                     f"{self._folder} would have more than {_MOST_PARTS:,} segments. Check --retention-ms."
                 )
-            self._whole.create_column_family(f"{_PART}{part}", _options()).close()
-            self._take(f"{_PART}{part}")
-        return self._handles[part]
+            self._parts[part] = self._whole.create_column_family(name, _options())
+        return self._whole.get_column_family_handle(name)
 
     def commit(self, changes: Changes, progress: bytes) -> None:
         from rocksdict import WriteBatch
@@ -167,31 +156,26 @@ class RocksDatabase:
             self._whole.write(batch)
 
     def drop(self, part: int) -> None:
-        del self._handles[part]
-        self._families.pop(f"{_PART}{part}").close()
+        self._parts.pop(part).close()
         self._whole.drop_column_family(f"{_PART}{part}")
 
     def clear(self) -> None:
-        self._families[_META].delete(_PROGRESS)
+        self._whole.delete(_PROGRESS)
         for part in self.parts():
             self.drop(part)
 
     def measured(self) -> Mapping[str, int]:
-        families = [self._families[f"{_PART}{part}"] for part in self.parts()]
-        sums = {
-            what: sum(family.property_int_value(name) or 0 for family in families) for what, name in _PROPERTIES.items()
-        }
+        parts = [self._parts[part] for part in self.parts()]
+        sums = {what: sum(part.property_int_value(name) or 0 for part in parts) for what, name in _PROPERTIES.items()}
         counts = re.findall(
             r"^rocksdb\.block\.cache\.(hit|miss) COUNT : (\d+)$", self._options.get_statistics() or "", re.M
         )
         return sums | {{"hit": "cache_hits", "miss": "cache_misses"}[what]: int(count) for what, count in counts}
 
     def close(self) -> None:
-        # An open handle keeps the database open.
-        self._handles.clear()
-        for family in self._families.values():
-            family.close()
-        self._families.clear()
+        for part in self._parts.values():  # an open part keeps the database open
+            part.close()
+        self._parts.clear()
         self._whole.close()
 
 

@@ -95,17 +95,14 @@ class Gathering:
         where the partitioner says is sought in all partitions if a sample of the keys does not fit the partitioner."""
         store, has_rows = self._node.stores[asked.store], False
         home = asked.question.partitions(store.spec.partitions, store.partitioner)
-        async with aclosing(self._pieces(asked, gathered, home)) as pieces:
-            async for piece in pieces:
-                has_rows = has_rows or bool(piece.count)
-                yield piece
-        others = set(range(store.spec.partitions)).difference(home)
-        if has_rows or gathered.failed or not others:
-            return
-        if await run_sync(self._has_strays, store):
-            async with aclosing(self._pieces(asked, gathered, sorted(others))) as pieces:
+        others = sorted(set(range(store.spec.partitions)).difference(home))
+        for numbers in (home, others):
+            async with aclosing(self._pieces(asked, gathered, numbers)) as pieces:
                 async for piece in pieces:
+                    has_rows = has_rows or bool(piece.count)
                     yield piece
+            if has_rows or gathered.failed or not others or not await run_sync(self._has_strays, store):
+                return
 
     def _has_strays(self, store: Served) -> bool:
         held = [part for part in self._node.parts() if part.served is store.spec]

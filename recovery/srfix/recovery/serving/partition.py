@@ -274,11 +274,9 @@ class ServedPartition:
                 if key is None:
                     continue
                 _kind, timestamp_ms = message.timestamp()
-                size += len(key) + len(value or b"")
-                rows.restore(
-                    key, value, timestamp_ms=None if timestamp_ms < 0 else timestamp_ms, headers=headers_of(message)
-                )
                 record_ms = timestamp_ms if timestamp_ms >= 0 else None
+                size += len(key) + len(value or b"")
+                rows.restore(key, value, timestamp_ms=record_ms, headers=headers_of(message))
             rows.flush()
             after = offset if offset is not None else (messages[-1].offset() or 0) + 1
             self._commit(self._progress_at(after, record_ms))
@@ -298,13 +296,12 @@ class ServedPartition:
 
         :raises StateDirectoryError: if `is_abandoned` was set meanwhile.
         """
-        rest = iter(rows)
-        while chunk := list(islice(rest, _TOGETHER)):
-            if self.is_abandoned:
-                raise StateDirectoryError("the member ends")
-            for key, value, timestamp_ms, headers in chunk:
-                self._rows.restore(key, value, timestamp_ms=timestamp_ms, headers=headers)
-            self._commit(self._progress_at(0))
+        for number, (key, value, timestamp_ms, headers) in enumerate(rows):
+            if number % _TOGETHER == 0:
+                if self.is_abandoned:
+                    raise StateDirectoryError("the member ends")
+                self._commit(self._progress_at(0))
+            self._rows.restore(key, value, timestamp_ms=timestamp_ms, headers=headers)
         self._commit(msgspec.structs.replace(self._progress_at(offset), is_mixed=True))
 
     def _progress_at(self, offset: int, record_ms: int | None = None) -> Progress:
