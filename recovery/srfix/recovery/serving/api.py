@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partialmethod
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx
@@ -39,7 +40,6 @@ from srfix.recovery.serving.liveness import PartitionRead
 from srfix.recovery.serving.node import Freshness, Node, NotChosen, why_not
 from srfix.recovery.serving.questions import Question, Served
 from srfix.recovery.serving.rounds import HEARTBEAT_PATH, LAG_PATH, Rounds
-from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.stores.rows import RowFilter
 from srfix.serde.errors import SrfixError, UsageError
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 JSON: Final = "application/json"
 _LINES: Final = "application/x-ndjson"
+_WINDOWS: Final = "windows"
 _BYTES: Final = "application/octet-stream"
 _MISTAKES: Final = (HTTPException, SrfixError, msgspec.MsgspecError, RecursionError)
 
@@ -215,22 +216,17 @@ class Api:
         question = Question(keys=await keys_of(store, key), at_ms=params.at, is_raw=is_raw)
         return await self._whole(self.asked(store, question, params))
 
-    async def windows(self, request: Request, params: WithinTimes) -> Response:
-        return await self._of_times(request, params, lambda form: form.is_windowed, "windows")
-
-    async def sessions(self, request: Request, params: WithinTimes) -> Response:
-        return await self._of_times(request, params, lambda form: form.is_of_sessions, "sessions")
-
-    async def _of_times(
-        self, request: Request, params: WithinTimes, fits: Callable[[StoreFormat], bool], what: str
-    ) -> Response:
+    async def _of_times(self, request: Request, params: WithinTimes, *, what: str) -> Response:
         store = self.store(request.path_params["store"])
         form = store.spec.store.kind.format
-        if not fits(form):
+        if not (form.is_windowed if what == _WINDOWS else form.is_of_sessions):
             raise HTTPException(400, f"The store {store.name} ({form.value}) has no {what}.")
         within = RowFilter(window_from_ms=params.first, window_to_ms=params.last)
         question = Question(keys=await keys_of(store, key_of(request)), within=within)
         return await self._whole(self.asked(store, question, params))
+
+    windows = partialmethod(_of_times, what=_WINDOWS)
+    sessions = partialmethod(_of_times, what="sessions")
 
     async def count(self, request: Request, params: WithinKeys) -> Response:
         store = self.store(request.path_params["store"])
@@ -258,8 +254,10 @@ class Api:
             value = msgspec.json.decode(rows[0], type=bytes | None)
             headers = {"srfix-position": end.position, "srfix-member": end.partitions[0].member}
             return Response(value or b"", media_type=_BYTES, headers=headers)
-        body = msgspec.json.encode({**msgspec.to_builtins(end), "rows": rows[:MOST_ROWS]})
-        return Response(body + b"\n", 200 if rows or asked.question.counts else 404, media_type=JSON)
+        end.rows = rows[:MOST_ROWS]  # type: ignore[assignment]  (their JSON)
+        return Response(
+            msgspec.json.encode(end) + b"\n", 200 if rows or asked.question.counts else 404, media_type=JSON
+        )
 
     async def _pieces(self, request: Request) -> Response:
         """Answers another member, from what this one holds."""
@@ -287,21 +285,21 @@ class Api:
 
         async def body() -> AsyncGenerator[bytes]:
             """A JSON object whose rows come first, or a row on each line and at last the rest of the object."""
-            left, piece = params.limit, first
+            left, piece, before = params.limit, first, b""
             if not as_lines:
                 yield b'{"rows":['
             async with aclosing(pieces):
                 while piece is not None and not gathered.is_cut:
-                    rows = [bytes(row) for row in piece.rows[:left]]
+                    if rows := piece.rows[:left]:
+                        yield before + separator.join(map(bytes, rows))
+                        before = separator
                     gathered.is_cut = len(piece.rows) > left
-                    if rows:
-                        yield (b"" if left == params.limit else separator) + separator.join(rows)
                     left -= len(rows)
                     piece = None if gathered.is_cut else await anext(pieces, None)
-            end = msgspec.to_builtins(self._end(asked, gathered))
-            del end["rows"]
-            text = msgspec.json.encode(end)
-            yield (b"\n" if left < params.limit else b"") + text + b"\n" if as_lines else b"]," + text[1:] + b"\n"
+            rest = msgspec.to_builtins(self._end(asked, gathered))
+            del rest["rows"]
+            text = msgspec.json.encode(rest) + b"\n"
+            yield before + text if as_lines else b"]," + text[1:]
 
         return Streamed(body(), media_type=_LINES if as_lines else JSON, most_s=asked.left_s)
 
