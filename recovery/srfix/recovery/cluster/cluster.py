@@ -39,9 +39,6 @@ class Cluster:
     """
 
     def __init__(self, config: Mapping[str, str], *, timeout_s: float = 15.0) -> None:
-        from confluent_kafka import KafkaException
-        from confluent_kafka.admin import AdminClient
-
         self._client = ReadOnlyClient(config)
         self._timeout_s = timeout_s
         self._offsets = GroupOffsets(self._client, timeout_s)
@@ -49,10 +46,7 @@ class Cluster:
         self._reader_knows: set[str] = set()
         self._lacks_controller = False
         self._listed: Mapping[Topic, int] = {}
-        try:
-            self._admin: AdminClient | None = AdminClient(self._client.config())
-        except (KafkaException, TypeError, ValueError) as error:
-            raise self._client.refused_config(error) from None
+        self._admin: AdminClient | None = self._client.admin()
 
     cluster_id = ""
     """Which cluster this is, whatever its addresses; "" before `topics` was asked."""
@@ -365,19 +359,15 @@ class Cluster:
         return reader
 
     def _new_reader(self) -> Consumer:
-        from confluent_kafka import Consumer
-
-        return Consumer(
-            self._client.config(
-                auto_offset_reset="error",
-                enable_partition_eof="true",
-                isolation_level="read_uncommitted",
-                # one record is wanted at once: fetch little, and do not wait until more records have gathered
-                queued_min_messages="1",
-                fetch_message_max_bytes="65536",
-                fetch_wait_max_ms="10",
-                fetch_queue_backoff_ms="10",
-            )
+        return self._client.consumer(
+            auto_offset_reset="error",
+            enable_partition_eof="true",
+            isolation_level="read_uncommitted",
+            # one record is wanted at once: fetch little, and do not wait until more records have gathered
+            queued_min_messages="1",
+            fetch_message_max_bytes="65536",
+            fetch_wait_max_ms="10",
+            fetch_queue_backoff_ms="10",
         )
 
     def _answer(self, doing: str, future: Future[_Answer], *, acl: str | None = None) -> _Answer:

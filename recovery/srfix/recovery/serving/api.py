@@ -254,7 +254,7 @@ class Api:
             value = msgspec.json.decode(rows[0], type=bytes | None)
             headers = {"srfix-position": end.position, "srfix-member": end.partitions[0].member}
             return Response(value or b"", media_type=_BYTES, headers=headers)
-        end.rows = rows[:MOST_ROWS]  # type: ignore[assignment]  (their JSON)
+        end.rows = rows[:MOST_ROWS]  # type: ignore[assignment]  # their JSON
         return Response(
             msgspec.json.encode(end) + b"\n", 200 if rows or asked.question.counts else 404, media_type=JSON
         )

@@ -10,16 +10,8 @@ from contextlib import suppress
 from threading import Event, Lock, Thread
 from typing import Final, TypeAlias
 
-from confluent_kafka import (
-    OFFSET_BEGINNING,
-    Consumer,
-    IsolationLevel,
-    KafkaError,
-    KafkaException,
-    Message,
-    TopicPartition,
-)
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka import OFFSET_BEGINNING, IsolationLevel, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka.admin import OffsetSpec
 
 from srfix.recovery.serving.partition import ServedPartition, ServedStore
 from srfix.recovery.stores.choices import Until
@@ -64,20 +56,15 @@ class Follower:
         self._lock = Lock()
         self.problem: SrfixError | None = None
         """Why nothing more is read, or None. It is tried again."""
-        try:
-            self._consumer: Consumer = Consumer(
-                client.config(
-                    isolation_level=served.isolation.value,
-                    enable_partition_eof="true",
-                    auto_offset_reset="error",
-                    queued_max_messages_kbytes=str(_FETCHED_KBYTES),
-                    fetch_wait_max_ms="100",
-                    fetch_queue_backoff_ms="10",  # by default a full queue costs a second
-                )
-            )
-            self._admin: AdminClient = AdminClient(client.config())
-        except (KafkaException, TypeError, ValueError) as error:
-            raise client.refused_config(error) from None
+        self._admin = client.admin()
+        self._consumer = client.consumer(
+            isolation_level=served.isolation.value,
+            enable_partition_eof="true",
+            auto_offset_reset="error",
+            queued_max_messages_kbytes=str(_FETCHED_KBYTES),
+            fetch_wait_max_ms="100",
+            fetch_queue_backoff_ms="10",  # by default a full queue costs a second
+        )
         self._thread = Thread(target=self._run, name=f"srfix-serve-{served.name}", daemon=True)
         self._thread.start()
 

@@ -108,16 +108,12 @@ class Liveness:
 
     def report(self, address: str, lags: Lags) -> None:
         if address in self._hosts:
-            host = self._hosts[address]
-            host.lags, host.lags_ms = lags, now_ms()
+            self._hosts[address].lags, self._hosts[address].lags_ms = lags, now_ms()
 
     def is_alive(self, address: str) -> bool:
-        host = self._hosts.get(address)
-        if host is None:
-            return False
-        end_ms = now_ms()
-        if not host.beats_ms:
-            return host.since_ms > end_ms - WINDOW_MS
+        host, end_ms = self._hosts.get(address), now_ms()
+        if host is None or not host.beats_ms:
+            return host is not None and host.since_ms > end_ms - WINDOW_MS
         # ksqlDB does not count a heartbeat of the window's last millisecond, and looks only every 200 ms.
         end_ms = max(end_ms, host.beats_ms[-1] + 2)
         start_ms = end_ms - WINDOW_MS
@@ -127,7 +123,7 @@ class Liveness:
     def last_heard_ms(self, address: str) -> int:
         """When the last heartbeat came, since the epoch; when it was first expected, if none came."""
         host = self._hosts.get(address)
-        return 0 if host is None else since_epoch_ms(host.beats_ms[-1] if host.beats_ms else host.since_ms)
+        return 0 if host is None else since_epoch_ms([host.since_ms, *host.beats_ms][-1])
 
     def lag(self, address: str, place: tuple[str, int]) -> PartitionLag | None:
         """How far a member is in a partition of a store; None if it has not said so of late."""
@@ -136,8 +132,9 @@ class Liveness:
     def lags(self, address: str) -> tuple[Lags, int]:
         """How far a member is, and when it said so."""
         host = self._hosts.get(address)
-        is_known = host is not None and now_ms() - host.lags_ms < _LAGS_COUNT_MS
-        return (host.lags, since_epoch_ms(host.lags_ms)) if host is not None and is_known else ({}, 0)
+        if host is None or now_ms() - host.lags_ms >= _LAGS_COUNT_MS:
+            return {}, 0
+        return host.lags, since_epoch_ms(host.lags_ms)
 
 
 def now_ms() -> int:

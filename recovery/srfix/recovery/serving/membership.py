@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final
 
-from confluent_kafka import Consumer, KafkaException
-from confluent_kafka.admin import AdminClient, MemberDescription
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import MemberDescription
 
 from srfix.recovery.serving.following import Place
 from srfix.serde.errors import ClusterError
@@ -86,20 +86,15 @@ class Grouped(Membership):
         self._client = client
         self._group = group
         self._shared_s = time.monotonic()
-        try:
-            self._consumer: Consumer = Consumer(
-                client.config(
-                    group_id=group,
-                    client_id=f"{_CLIENT_ID}{address}",
-                    partition_assignment_strategy="range",
-                    session_timeout_ms=str(_SESSION_MS),
-                    heartbeat_interval_ms=str(_SESSION_MS // 6),
-                    auto_offset_reset="latest",
-                )
-            )
-            self._admin: AdminClient = AdminClient(client.config())
-        except (KafkaException, TypeError, ValueError) as error:
-            raise client.refused_config(error) from None
+        self._admin = client.admin()
+        self._consumer = client.consumer(
+            group_id=group,
+            client_id=f"{_CLIENT_ID}{address}",
+            partition_assignment_strategy="range",
+            session_timeout_ms=str(_SESSION_MS),
+            heartbeat_interval_ms=str(_SESSION_MS // 6),
+            auto_offset_reset="latest",
+        )
         # Nothing is read here: the polls keep the member in the group, and no partition is fetched.
         self._consumer.subscribe(sorted(topics), on_assign=lambda consumer, _partitions: consumer.assign([]))
 
@@ -112,7 +107,7 @@ class Grouped(Membership):
             (future,) = self._admin.describe_consumer_groups([self._group], request_timeout=_TIMEOUT_S).values()
             description = future.result(_TIMEOUT_S + 1)
         except (KafkaException, TimeoutError) as error:
-            self._admin = AdminClient(self._client.config())  # one that was refused for long may not come back
+            self._admin = self._client.admin()  # one that was refused for long may not come back
             acl = f"Describe on group {self._group!r}"
             raise self._client.failed("asking for the group's members", error, acl=acl) from None
         self._members, count = members_of(
