@@ -208,8 +208,14 @@ def test_long_questions_are_bounded_in_number(tmp_path: Path) -> None:
         from srfix.recovery.serving.gathering import Asked, Gathering
 
         gathering = Gathering(node, httpx.AsyncClient(), scheme="http", most_iterators=2)
-        asked = Asked(store="users", question=EVERYTHING, freshness=Freshness(), deadline=time.monotonic() + 5)
-        open_ones = [gathering.here(asked, 0) for _ in range(3)]
+        asked = Asked(
+            store="users",
+            question=EVERYTHING,
+            freshness=Freshness(),
+            deadline=time.monotonic() + 5,
+            partitions=[0],
+        )
+        open_ones = [gathering.here(asked) for _ in range(3)]
         firsts = [await anext(one) for one in open_ones]
         for one in open_ones:
             await one.aclose()

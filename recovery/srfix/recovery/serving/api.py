@@ -266,10 +266,9 @@ class Api:
         self.store(asked.store)
 
         async def lines() -> AsyncGenerator[bytes]:
-            for number in asked.partitions:
-                async with aclosing(self.gathering.here(asked, number)) as pieces:
-                    async for piece in pieces:
-                        yield msgspec.json.encode(piece) + b"\n"
+            async with aclosing(self.gathering.here(asked)) as pieces:
+                async for piece in pieces:
+                    yield msgspec.json.encode(piece) + b"\n"
 
         return Streamed(lines(), media_type=_LINES, most_s=asked.left_s)
 

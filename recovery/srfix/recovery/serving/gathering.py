@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import base64
 import time
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from http import HTTPStatus
-from typing import Final
+from typing import Final, TypeVar
 
 import httpx
 import msgspec
@@ -23,6 +24,7 @@ from srfix.recovery.serving.partition import ServedPartition
 from srfix.recovery.serving.questions import Piece, Question, Served
 from srfix.serde.errors import SrfixError, UsageError
 
+_Answer = TypeVar("_Answer")
 FORWARD_PATH: Final = "/pieces"
 _TRY_S: Final = 0.75
 """How long to wait for a member while another one could be asked."""
@@ -128,7 +130,8 @@ class Gathering:
             for address, numbers in groups.items():
                 unanswered, began_s = set(numbers), time.monotonic()
                 has_others = all(len(waiting[number][0]) > 1 for number in numbers)
-                async with aclosing(self._from(address, asked, numbers, has_others=has_others)) as pieces:
+                answer = self.here if address == self._node.address else partial(self._there, address)
+                async with aclosing(answer(replace(asked, partitions=numbers), has_others=has_others)) as pieces:
                     async for piece in pieces:
                         number = piece.partition
                         if number not in unanswered:
@@ -151,93 +154,86 @@ class Gathering:
                     where = "here" if address == self._node.address else "forwarded"
                     self.seconds.labels(where).observe(time.monotonic() - began_s)
 
-    async def _from(
-        self, address: str, asked: Asked, numbers: Sequence[int], *, has_others: bool
-    ) -> AsyncGenerator[Piece]:
-        """What a member answers for some partitions; the last piece of each is `done`, and may be followed by others."""
-        if address == self._node.address:
-            for number in numbers:
-                async with aclosing(self.here(asked, number, has_others=has_others)) as pieces:
-                    async for piece in pieces:
-                        yield piece
-            return
+    async def _there(self, address: str, asked: Asked, *, has_others: bool) -> AsyncGenerator[Piece]:
+        """What another member answers; a piece that is `done` may be followed by others."""
         left_s, problem = asked.left_s, "it did not answer"
         request = self._client.build_request(
             "POST",
             f"{self._scheme}://{address}{FORWARD_PATH}",
-            content=msgspec.json.encode(replace(asked, partitions=numbers, deadline=left_s)),
+            content=msgspec.json.encode(replace(asked, deadline=left_s)),
             timeout=httpx.Timeout(left_s, connect=min(left_s, _CONNECT_S)),
         )
         try:
-            patience_s = min(left_s, _TRY_S) if has_others else left_s
-            response = await asyncio.wait_for(self._client.send(request, stream=True), patience_s)
+            response = await self._soon(self._client.send(request, stream=True), asked, address, has_others=has_others)
             async with aclosing(response):
                 if response.status_code == HTTPStatus.OK:
-                    async with aclosing(self._lines(response, asked, address, has_others=has_others)) as lines:
-                        async for line in lines:
-                            yield msgspec.json.decode(line, type=Piece)
+                    lines = response.aiter_lines()
+                    while line := await self._soon(anext(lines, None), asked, address, has_others=has_others):
+                        yield msgspec.json.decode(line, type=Piece)
+                        has_others = False
                 else:
                     problem = f"it answered {response.status_code}"
         except Exception as error:  # noqa: BLE001  (a client's race with a member that dies may be any)
             problem = f"it did not answer ({type(error).__name__})"
-        for number in numbers:
+        for number in asked.partitions:
             yield Piece(partition=number, problem=problem)
 
-    async def _lines(
-        self, response: httpx.Response, asked: Asked, address: str, *, has_others: bool
-    ) -> AsyncGenerator[str]:
+    async def _soon(self, answer: Awaitable[_Answer], asked: Asked, address: str, *, has_others: bool) -> _Answer:
         """
+        :param has_others: True if another member could be asked.
         :raises TimeoutError: if the time is over, the member died, or another one could be asked and nothing came of late.
         """
-        lines, is_first = response.aiter_lines(), True
-        while True:
-            coming = asyncio.ensure_future(anext(lines, None))
-            try:
-                while not (await asyncio.wait((coming,), timeout=min(asked.left_s, _TRY_S)))[0]:
-                    is_dead = not self._node.liveness.is_alive(address)
-                    if is_dead or (has_others and is_first) or asked.left_s <= 0:
-                        raise TimeoutError
-            finally:
-                if not coming.done():
-                    coming.cancel()
-                    await asyncio.wait((coming,))
-            line = coming.result()
-            if line is None:
-                return
-            yield line
-            is_first = False
+        coming = asyncio.ensure_future(answer)
+        try:
+            while not (await asyncio.wait((coming,), timeout=min(asked.left_s, _TRY_S)))[0]:
+                if has_others or asked.left_s <= 0 or not self._node.liveness.is_alive(address):
+                    raise TimeoutError
+        finally:
+            if not coming.done():
+                coming.cancel()
+                await asyncio.wait((coming,))
+        return coming.result()
 
-    async def here(self, asked: Asked, number: int, *, has_others: bool = False) -> AsyncGenerator[Piece]:
-        """The rows of a partition that this member holds.
+    async def here(self, asked: Asked, *, has_others: bool = False) -> AsyncGenerator[Piece]:
+        """The rows of partitions that this member holds.
 
         :param has_others: True if another member could be asked: it waits only a moment for `min_position`.
         """
+        for number in asked.partitions:
+            try:
+                async with aclosing(self._held(asked, number, has_others=has_others)) as pieces:
+                    async for piece in pieces:
+                        yield piece
+            except SrfixError as error:
+                yield Piece(partition=number, problem=error.message.rstrip("."))
+
+    async def _held(self, asked: Asked, number: int, *, has_others: bool) -> AsyncGenerator[Piece]:
+        """
+        :raises SrfixError: if the partition cannot be read (on).
+        """
         node, store = self._node, self._node.stores[asked.store]
-        try:
-            part = node.part(store.name, number)
-            if part is None or part.progress.is_mixed:
-                raise ServingError(_NOT_HELD if part is None else _MIXED)
-            wanted = asked.freshness.min_offsets.get(number, 0)
-            until_s = min(asked.deadline, time.monotonic() + _TRY_S) if has_others else asked.deadline
-            while part.offset < wanted and time.monotonic() < until_s:
-                await asyncio.sleep(_REACH_S)
-            too_old = asked.freshness.problem(number, lag_of(part))
-            if too_old is not None:
-                raise ServingError(too_old)
-            is_whole = part.is_filled
-            async with aclosing(self._chunks(store, part, asked.question)) as pieces:
-                async for piece in pieces:
-                    is_whole = is_whole or (asked.question.keys is not None and bool(piece.count))
-                    is_last, piece.done = piece.done, piece.done and is_whole
-                    lag = msgspec.structs.replace(lag_of(part), current=piece.offset)  # it may have gone on since
-                    piece.read = PartitionRead.at(number, node.address, node.role(store, number, node.address), lag)
-                    yield piece
-                    if is_last and not is_whole:
-                        raise ServingError(_FILLING)
-                    if not is_last and asked.left_s <= 0:
-                        raise ServingError(_TIME_IS_OVER)
-        except SrfixError as error:
-            yield Piece(partition=number, problem=error.message.rstrip("."))
+        part = node.part(store.name, number)
+        if part is None or part.progress.is_mixed:
+            raise ServingError(_NOT_HELD if part is None else _MIXED)
+        wanted = asked.freshness.min_offsets.get(number, 0)
+        until_s = min(asked.deadline, time.monotonic() + _TRY_S) if has_others else asked.deadline
+        while part.offset < wanted and time.monotonic() < until_s:
+            await asyncio.sleep(_REACH_S)
+        too_old = asked.freshness.problem(number, lag_of(part))
+        if too_old is not None:
+            raise ServingError(too_old)
+        is_whole = part.is_filled
+        async with aclosing(self._chunks(store, part, asked.question)) as pieces:
+            async for piece in pieces:
+                is_whole = is_whole or (asked.question.keys is not None and bool(piece.count))
+                is_last, piece.done = piece.done, piece.done and is_whole
+                lag = msgspec.structs.replace(lag_of(part), current=piece.offset)  # it may have gone on since
+                piece.read = PartitionRead.at(number, node.address, node.role(store, number, node.address), lag)
+                yield piece
+                if is_last and not is_whole:
+                    raise ServingError(_FILLING)
+                if not is_last and asked.left_s <= 0:
+                    raise ServingError(_TIME_IS_OVER)
 
     async def _chunks(self, store: Served, part: ServedPartition, question: Question) -> AsyncGenerator[Piece]:
         """At once if that waits for nothing, else some rows at a time."""
