@@ -71,8 +71,8 @@ class TestCandidates:
         node = node_of(tmp_path, values=[b"1"])
         (part,) = node.parts()
         part.see_end(1, time.monotonic() - 60)
-        assert part.lag is None, "a log that nobody could ask may have gone on"
-        assert 60_000 <= (part.lag_ms or 0) < 70_000
+        assert part.lag.records is None, "a log that nobody could ask may have gone on"
+        assert 60_000 <= (part.lag.lag_ms or 0) < 70_000
         assert _asked(node, max_lag=5) == ([], {OWN: "its lag is not known"})
         assert _asked(node, max_lag_ms=5_000)[0] == []
         assert _asked(node)[0] == [OWN]

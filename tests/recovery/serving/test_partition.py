@@ -108,11 +108,11 @@ def test_a_head_start_that_was_not_finished_counts_for_nothing(tmp_path: Path) -
 
 def test_what_it_says_of_its_lag(tmp_path: Path) -> None:
     part = opened(tmp_path, KV)
-    assert (part.lag, part.lag_ms, part.is_caught_up) == (None, None, False)
+    assert (part.lag.records, part.lag.lag_ms, part.lag.is_caught_up) == (None, None, False)
     part.apply([Record(4, b"a", b"1", at_ms=1_000)])  # type: ignore[list-item]
     part.see_end(9)
-    assert part.lag == 4
-    assert (part.lag_ms or 0) > 1_000_000
+    assert part.lag.records == 4
+    assert (part.lag.lag_ms or 0) > 1_000_000
     part.apply((), offset=9)
-    assert (part.lag, part.lag_ms, part.is_caught_up) == (0, 0, True)
+    assert (part.lag.records, part.lag.lag_ms, part.lag.is_caught_up) == (0, 0, True)
     assert isinstance(part.progress, Progress)

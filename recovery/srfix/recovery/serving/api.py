@@ -114,12 +114,9 @@ class Api:
         return Response(b"{}\n", 503 if self.problems() else 200, media_type=JSON)
 
     async def _readyz(self, _request: Request) -> Response:
-        parts = self.node.parts()
-        is_ready = (
-            bool(parts)
-            and not self.problems()
-            and all(part.lag is not None and part.lag <= self._max_lag_ready for part in parts)
-        )
+        lags = [part.lag.records for part in self.node.parts()]
+        is_near = all(lag is not None and lag <= self._max_lag_ready for lag in lags)
+        is_ready = bool(lags) and is_near and not self.problems()
         return Response(b"{}\n", 200 if is_ready else 503, media_type=JSON)
 
     def problems(self) -> list[str]:

@@ -19,7 +19,7 @@ from prometheus_client import Histogram
 
 from srfix.recovery.errors import ServingError
 from srfix.recovery.serving.liveness import PartitionRead
-from srfix.recovery.serving.node import Freshness, Node, NotChosen, lag_of
+from srfix.recovery.serving.node import Freshness, Node, NotChosen
 from srfix.recovery.serving.partition import ServedPartition
 from srfix.recovery.serving.questions import Piece, Question, Served
 from srfix.serde.errors import SrfixError, UsageError
@@ -219,7 +219,7 @@ class Gathering:
         until_s = min(asked.deadline, time.monotonic() + _TRY_S) if has_others else asked.deadline
         while part.offset < wanted and time.monotonic() < until_s:
             await asyncio.sleep(_REACH_S)
-        too_old = asked.freshness.problem(number, lag_of(part))
+        too_old = asked.freshness.problem(number, part.lag)
         if too_old is not None:
             raise ServingError(too_old)
         is_whole = part.is_filled
@@ -227,7 +227,7 @@ class Gathering:
             async for piece in pieces:
                 is_whole = is_whole or (asked.question.keys is not None and bool(piece.count))
                 is_last, piece.done = piece.done, piece.done and is_whole
-                lag = msgspec.structs.replace(lag_of(part), current=piece.offset)  # it may have gone on since
+                lag = msgspec.structs.replace(part.lag, current=piece.offset)  # it may have gone on since
                 piece.read = PartitionRead.at(number, node.address, node.role(store, number, node.address), lag)
                 yield piece
                 if is_last and not is_whole:

@@ -174,14 +174,14 @@ class Node:
     def own_lags(self) -> Lags:
         lags: Lags = {}
         for (store, number), part in [*self._held.items()]:
-            lags.setdefault(store, {})[number] = lag_of(part)
+            lags.setdefault(store, {})[number] = part.lag
         return lags
 
     def lag(self, address: str, store: Served, number: int) -> PartitionLag | None:
         if address != self.address:
             return self.liveness.lag(address, (store.name, number))
         part = self.part(store.name, number)
-        return None if part is None else lag_of(part)
+        return None if part is None else part.lag
 
     def problems(self) -> Iterator[str]:
         """What keeps it from going on, in sentences."""
@@ -240,15 +240,6 @@ class Node:
 def _behind(candidate: Candidate) -> float:
     records = None if candidate.lag is None else candidate.lag.records
     return float("inf") if records is None else records
-
-
-def lag_of(part: ServedPartition) -> PartitionLag:
-    return PartitionLag(
-        current=part.offset,
-        end=None if part.lag is None or part.end is None else max(part.end, part.offset),
-        lag_ms=part.lag_ms,
-        is_caught_up=part.is_caught_up and part.problem is None,
-    )
 
 
 def why_not(store: str, refused: list[NotChosen]) -> str:

@@ -120,10 +120,11 @@ class _Families(Collector):
 
 
 def _numbers(part: ServedPartition) -> Mapping[str, int | None]:
+    lag = part.lag
     return {
         "offset": part.offset,
-        "lag_records": part.lag,
-        "lag_milliseconds": part.lag_ms,
+        "lag_records": lag.records,
+        "lag_milliseconds": lag.lag_ms,
         "records": part.applied,
         "record_bytes": part.applied_bytes,
         **part.measured(),

@@ -25,6 +25,7 @@ import msgspec
 from srfix.recovery.cluster.raw_record import headers_of
 from srfix.recovery.errors import StateDirectoryError, WrittenElsewhereError
 from srfix.recovery.serving.databases import PartitionDatabase
+from srfix.recovery.serving.liveness import PartitionLag
 from srfix.recovery.state.directory import StoreDirectory, StoreKind, Task
 from srfix.recovery.state.formats.values import Headers
 from srfix.recovery.state.reading.detection import Detected
@@ -209,7 +210,7 @@ class ServedPartition:
         """
         self.end = end
         self._seen_s = time.monotonic() if at_s is None else at_s
-        if not self.progress.is_filled and self.lag == 0:
+        if not self.progress.is_filled and self.lag.records == 0:
             with self._lock:
                 self.progress = msgspec.structs.replace(self.progress, is_mixed=False, is_filled=True)
 
@@ -219,30 +220,23 @@ class ServedPartition:
         return self.progress.offset
 
     @property
-    def lag(self) -> int | None:
-        """How many offsets the log has beyond what was read; None if its end is not known, or was not seen of late."""
-        is_known = self.end is not None and time.monotonic() - self._seen_s < _CONFIRMED_S
-        return max((self.end or 0) - self.progress.offset, 0) if is_known else None
-
-    @property
-    def is_caught_up(self) -> bool:
-        return self.lag == 0 and not self.progress.is_mixed
+    def lag(self) -> PartitionLag:
+        """How far it is behind the end of its log, which is not known if it was not seen of late."""
+        progress, unseen_s = self.progress, time.monotonic() - self._seen_s
+        end = None if self.end is None or unseen_s >= _CONFIRMED_S else max(self.end, progress.offset)
+        if end == progress.offset:
+            lag_ms: int | None = 0
+        elif end is None:
+            lag_ms = None if self.end is None else int(unseen_s * 1000)
+        else:
+            lag_ms = None if progress.record_ms is None else max(_now_ms() - progress.record_ms, 0)
+        is_caught_up = end == progress.offset and not progress.is_mixed and self.problem is None
+        return PartitionLag(current=progress.offset, end=end, lag_ms=lag_ms, is_caught_up=is_caught_up)
 
     @property
     def is_filled(self) -> bool:
         """True if the log was read to its end once: before that, a key without a row may have one."""
-        return self.progress.is_filled or self.lag == 0
-
-    @property
-    def lag_ms(self) -> int | None:
-        """0 if there are no later records; else the age of the last record that was read, or, if its end was not seen of
-        late, the time since then. None if nothing is known."""
-        if self.lag == 0:
-            return 0
-        record_ms = self.progress.record_ms
-        if self.lag is None:
-            return None if self.end is None else int((time.monotonic() - self._seen_s) * 1000)
-        return None if record_ms is None else max(_now_ms() - record_ms, 0)
+        return self.progress.is_filled or self.lag.records == 0
 
     def has_strays(self, partitioner: Callable[[bytes, int], int]) -> bool:
         """True if one of its first 50 rows belongs to another partition by this partitioner. False is no proof."""

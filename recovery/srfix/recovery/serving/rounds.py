@@ -110,7 +110,7 @@ class Rounds:
                 self._tell(f"{part.served.name}: {part.notes.pop(0)}.")
         if self._told is None or not parts:
             return
-        behind = [part.lag for part in parts if not part.is_caught_up]
+        behind = [lag for part in parts if not (lag := part.lag).is_caught_up]
         now_s, applied = time.monotonic(), sum(part.applied for part in parts)
         rate = (applied - self._told[1]) / max(now_s - self._told[0], _TELL_S)
         if not behind:
@@ -119,7 +119,7 @@ class Rounds:
             return
         if applied == self._told[1] > 0:
             return  # it stands still: `problems` say why
-        left = sum(lag or 0 for lag in behind)
+        left = sum(lag.records or 0 for lag in behind)
         eta = f", about {left / rate:,.0f} s" if rate else ""
         self._tell(
             f"{len(parts) - len(behind)} of {counted(len(parts), 'partition')} caught up; {counted(left, 'record')} to go, "
