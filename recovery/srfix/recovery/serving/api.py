@@ -88,19 +88,18 @@ class Api:
         self.requests = Counter("srfix_serve_requests", "Answered requests.", ("route", "code"), registry=None)
         self._rounds = Rounds(node, client, scheme=scheme, tell=tell)
         self._client = client
+        of_members = {HEARTBEAT_PATH: self._rounds.heartbeat, LAG_PATH: self._rounds.lag, FORWARD_PATH: self._pieces}
         self._starlette = Starlette(
             routes=[
                 *(Route(route.path, self._answering(route), methods=["GET"]) for route in ROUTES),
-                *self._rounds.routes,
+                *(Route(path, handler, methods=["POST"]) for path, handler in of_members.items()),
                 Route("/healthz", self._healthz),
                 Route("/readyz", self._readyz),
-                Route(FORWARD_PATH, self._pieces, methods=["POST"]),
             ],
             exception_handlers={**dict.fromkeys(_MISTAKES, self._refused), Exception: self._refused},
             lifespan=self._lifespan,
         )
-        of_members = frozenset({HEARTBEAT_PATH, LAG_PATH, FORWARD_PATH})
-        self.app: ASGIApp = Guard(self._starlette, credentials, error_response, members_paths=of_members)
+        self.app: ASGIApp = Guard(self._starlette, credentials, error_response, members_paths=of_members.keys())
 
     def add_routes(self, routes: Sequence[Route]) -> None:
         self._starlette.router.routes.extend(routes)

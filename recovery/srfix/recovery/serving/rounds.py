@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Final
@@ -14,7 +14,6 @@ import msgspec
 from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from srfix.recovery.documents import Part
 from srfix.recovery.ids_in_words import counted
@@ -58,13 +57,6 @@ class Rounds:
         self._sending: set[str] = set()
         self.problems: dict[str, str] = {}
         """What kept a round from its work, by the round."""
-
-    @property
-    def routes(self) -> Sequence[Route]:
-        return [
-            Route(HEARTBEAT_PATH, self._heartbeat, methods=["POST"]),
-            Route(LAG_PATH, self._lag, methods=["POST"]),
-        ]
 
     @asynccontextmanager
     async def going(self) -> AsyncIterator[None]:
@@ -141,11 +133,11 @@ class Rounds:
             await self._client.post(url, content=body, timeout=_TIMEOUT_S)
         self._sending.discard(url)
 
-    async def _heartbeat(self, request: Request) -> Response:
+    async def heartbeat(self, request: Request) -> Response:
         self._node.liveness.beat(msgspec.json.decode(await request.body(), type=_Heartbeat).host)
         return _DONE
 
-    async def _lag(self, request: Request) -> Response:
+    async def lag(self, request: Request) -> Response:
         report = msgspec.json.decode(await request.body(), type=_LagReport)
         self._node.liveness.report(report.member, report.lags)
         return _DONE

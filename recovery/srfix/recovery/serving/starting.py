@@ -15,12 +15,11 @@ from typing import Final
 import httpx
 import portalocker
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from srfix.recovery.serving.api import Api
 from srfix.recovery.serving.databases import MakeDatabase, RocksDatabase
 from srfix.recovery.serving.following import Committed, Follower
-from srfix.recovery.serving.guarding import Credentials, impatient
+from srfix.recovery.serving.guarding import Credentials, Impatient
 from srfix.recovery.serving.head_start import HeadStart
 from srfix.recovery.serving.ksql import ksql_routes
 from srfix.recovery.serving.membership import Grouped, Membership
@@ -183,7 +182,7 @@ def _server(api: Api, place: Place) -> uvicorn.Server:
     return uvicorn.Server(
         uvicorn.Config(
             api.app,
-            http=impatient(HttpToolsProtocol),
+            http=Impatient,
             loop="uvloop",
             ws="none",
             lifespan="on",
