@@ -64,7 +64,7 @@ class Member:
         while not self.node.parts() or any(
             part.offset < self.ends[part.number] or not part.is_filled for part in self.node.parts()
         ):
-            assert time.monotonic() < deadline, [*self.node.problems()]
+            assert time.monotonic() < deadline, self.api.problems()
             time.sleep(0.01)
 
 

@@ -20,7 +20,6 @@ from srfix.recovery.serving.questions import Piece, Question, Served
 from srfix.recovery.serving.starting import rocks_in
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.state.writing.stores import StoreToWrite
-from srfix.serde.errors import SrfixError
 from tests.recovery.serving.records import TOPIC, Record
 
 OWN = "own:1"
@@ -38,8 +37,6 @@ class Neighbours(Membership):
 
 
 class NoLog:
-    problem: SrfixError | None = None
-
     def __init__(self, served: ServedStore) -> None: ...
 
     def follow(self, partitions: Iterable[ServedPartition]) -> None: ...

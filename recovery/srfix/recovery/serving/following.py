@@ -54,8 +54,8 @@ class Follower:
         """Partitions that are paused, and when they go on; `_NEVER` for one that waits until its limit moves."""
         self._is_over = Event()
         self._lock = Lock()
-        self.problem: SrfixError | None = None
-        """Why nothing more is read, or None. It is tried again."""
+        self._problem: SrfixError | None = None
+        """Why nothing more was read, or None. It is tried again."""
         self._admin = client.admin()
         self._consumer = client.consumer(
             isolation_level=served.isolation.value,
@@ -79,27 +79,25 @@ class Follower:
     def look(self) -> None:
         """Asks where the logs end, or up to where they are to be read, and waits for the answer.
 
-        :raises SrfixError: if this is not known of each partition.
+        :raises SrfixError: if this is not known of each partition, or if nothing more could be read of late.
         """
-        parts, asked_s, problem = self._parts, time.monotonic(), None
+        parts, asked_s = self._parts, time.monotonic()
         places = [(self._served.topic, number) for number in parts]
-        self.problem = None
-        if not places:
-            return
+        problem, self._problem = self._problem, None
         if self._served.until is Until.COMMITTED:
             for (_topic, number), offset in self._committed(self._served.application, places).items():
                 parts[number].see_end(offset or 0, asked_s)
-            return
-        futures = self._admin.list_offsets(
-            {TopicPartition(*place): OffsetSpec.latest() for place in places},
-            isolation_level=IsolationLevel[self._served.isolation.name],
-            request_timeout=_TIMEOUT_S,
-        )
-        for asked, future in futures.items():
-            try:
-                parts[asked.partition].see_end(future.result(_TIMEOUT_S + 1).offset, asked_s)
-            except (KafkaException, TimeoutError) as error:
-                problem = self._client.failed(f"asking for the end of {asked.topic}[{asked.partition}]", error)
+        elif places:
+            futures = self._admin.list_offsets(
+                {TopicPartition(*place): OffsetSpec.latest() for place in places},
+                isolation_level=IsolationLevel[self._served.isolation.name],
+                request_timeout=_TIMEOUT_S,
+            )
+            for asked, future in futures.items():
+                try:
+                    parts[asked.partition].see_end(future.result(_TIMEOUT_S + 1).offset, asked_s)
+                except (KafkaException, TimeoutError) as error:
+                    problem = self._client.failed(f"asking for the end of {asked.topic}[{asked.partition}]", error)
         if problem is not None:
             raise problem
 
@@ -120,7 +118,7 @@ class Follower:
                         self._go_on()
             except Exception as error:  # noqa: BLE001  (of whatever kind: the thread must not end in silence)
                 failed = self._client.failed("following the topics", error)
-                self.problem = error if isinstance(error, SrfixError) else failed
+                self._problem = error if isinstance(error, SrfixError) else failed
                 self._has_changed = True
                 self._is_over.wait(_AGAIN_S)
 
@@ -201,4 +199,4 @@ class Follower:
                 part.start_anew(f"the log no longer has the offset {part.offset}")
                 self._read_again(part)
         elif not error.retriable():
-            self.problem = self._client.failed(f"reading {topic}[{number}]" if topic else "reading", error)
+            self._problem = self._client.failed(f"reading {topic}[{number}]" if topic else "reading", error)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from srfix.recovery.documents import Part
+from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.serving.databases import MakeDatabase
 from srfix.recovery.serving.following import Follower
@@ -95,13 +96,15 @@ class Node:
         self._is_global = is_global
         self._head_start = head_start
         self._held: dict[tuple[str, int], ServedPartition] = {}
-        self._unopened: list[str] = []
         self._starting: ServedPartition | None = None
         self._is_ending = False
 
     def settle(self) -> None:
         """Opens the partitions that this member is to hold, and closes those that it no longer needs: one that has gone
-        to others stays until they have caught up. What cannot be opened is a problem, and is tried again the next time."""
+        to others stays until they have caught up. What cannot be opened is tried again the next time.
+
+        :raises StateDirectoryError: if a partition cannot be opened, after all others are.
+        """
         members = self.membership.members()
         self.liveness.expect(members.addresses - {self.address})
         unopened: list[str] = []
@@ -117,8 +120,9 @@ class Node:
                         held[place] = self._open(store, number, held)
                     except SrfixError as error:
                         unopened.append(f"Partition {number} of {store.name} cannot be opened: {error.message}")
-        self._unopened = unopened
         self._hold(held)
+        if unopened:
+            raise StateDirectoryError(" ".join(unopened))
 
     def _open(self, store: Served, number: int, held: dict[tuple[str, int], ServedPartition]) -> ServedPartition:
         database = self._make_database(store.name, number)
@@ -184,9 +188,7 @@ class Node:
         return None if part is None else part.lag
 
     def problems(self) -> Iterator[str]:
-        """What keeps it from going on, in sentences."""
-        yield from (follower.problem.message for follower in self.followers.values() if follower.problem is not None)
-        yield from self._unopened
+        """What keeps partitions from going on, in sentences."""
         for part in self.parts():
             if part.problem is not None:
                 yield f"Partition {part.number} of {part.served.name}: {part.problem}"
