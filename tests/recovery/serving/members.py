@@ -133,7 +133,7 @@ def ask(
 
     async def gather() -> list[Piece]:
         async with httpx.AsyncClient(transport=wire) as client:
-            gathering = Gathering(node, client, scheme="http", most_iterators=2)
+            gathering = Gathering(node, client)
             asked = Asked(
                 store="users",
                 question=question or Question(keys=(b"k",)),

@@ -199,7 +199,8 @@ def test_a_row_that_has_not_the_form_of_its_kind_is_a_problem(tmp_path: Path) ->
     ]
 
 
-def test_long_questions_are_bounded_in_number(tmp_path: Path) -> None:
+def test_long_questions_are_bounded_in_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("srfix.recovery.serving.gathering._MOST_ITERATORS", 2)
     node = node_of(tmp_path, values=[b"1"])
     gathered = ask(node, {}, EVERYTHING)[1]
     assert gathered.failed == []
@@ -207,7 +208,7 @@ def test_long_questions_are_bounded_in_number(tmp_path: Path) -> None:
     async def three() -> list[Piece]:
         from srfix.recovery.serving.gathering import Asked, Gathering
 
-        gathering = Gathering(node, httpx.AsyncClient(), scheme="http", most_iterators=2)
+        gathering = Gathering(node, httpx.AsyncClient())
         asked = Asked(
             store="users",
             question=EVERYTHING,

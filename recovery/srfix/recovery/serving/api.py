@@ -69,7 +69,6 @@ class Api:
     """The application for uvicorn: `Api(…).app`.
 
     :param max_lag_ready: /readyz answers 200 if no partition lags by more records.
-    :param scheme: of the other members: http or https.
     """
 
     def __init__(
@@ -79,14 +78,13 @@ class Api:
         credentials: Credentials,
         *,
         max_lag_ready: int = 0,
-        scheme: str = "http",
         tell: Callable[[str], None] = lambda _line: None,
     ) -> None:
         self.node = node
         self._max_lag_ready = max_lag_ready
-        self.gathering = Gathering(node, client, scheme=scheme)
+        self.gathering = Gathering(node, client)
         self.requests = Counter("srfix_serve_requests", "Answered requests.", ("route", "code"), registry=None)
-        self._rounds = Rounds(node, client, scheme=scheme, tell=tell)
+        self._rounds = Rounds(node, client, tell)
         self._client = client
         of_members = {HEARTBEAT_PATH: self._rounds.heartbeat, LAG_PATH: self._rounds.lag, FORWARD_PATH: self._pieces}
         self._starlette = Starlette(
@@ -171,15 +169,8 @@ class Api:
 
     def _store_document(self, store: Served) -> ServedStoreDocument:
         reads, missing = self._whereabouts(store, range(store.spec.partitions))
-        return ServedStoreDocument(
-            name=store.name,
-            application=store.spec.application,
-            topic=store.spec.topic,
-            kind=store.spec.store.kind.value,
-            until=store.spec.until.value,
-            partitions=reads,
-            missing=missing,
-        )
+        kind, until = store.spec.store.kind.value, store.spec.until.value
+        return ServedStoreDocument.of(store.spec, kind=kind, until=until, partitions=reads, missing=missing)
 
     def _whereabouts(self, store: Served, numbers: Sequence[int]) -> tuple[list[PartitionRead], list[NotChosen]]:
         reads: list[PartitionRead] = []

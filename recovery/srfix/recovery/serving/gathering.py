@@ -31,6 +31,7 @@ _TRY_S: Final = 0.75
 _CONNECT_S: Final = 0.5
 _REACH_S: Final = 0.01
 _MOST_ITERATORS: Final = 32
+"""How many questions that are not short a member answers at a time."""
 _MOST_NUMBER: Final = 1 << 31
 _MOST_OFFSET: Final = 1 << 63
 _NOT_HELD: Final = "it does not hold the partition"
@@ -71,18 +72,9 @@ class Gathered:
 
 
 class Gathering:
-    """
-    :param scheme: of the other members: http or https.
-    :param most_iterators: how many questions that are not short this member answers at a time.
-    """
-
-    def __init__(
-        self, node: Node, client: httpx.AsyncClient, *, scheme: str, most_iterators: int = _MOST_ITERATORS
-    ) -> None:
+    def __init__(self, node: Node, client: httpx.AsyncClient) -> None:
         self._node = node
         self._client = client
-        self._scheme = scheme
-        self._most_iterators = most_iterators
         self.iterators = 0
         self.seconds = Histogram(
             "srfix_serve_read_seconds",
@@ -159,7 +151,7 @@ class Gathering:
         left_s, problem = asked.left_s, "it did not answer"
         request = self._client.build_request(
             "POST",
-            f"{self._scheme}://{address}{FORWARD_PATH}",
+            self._node.url(address, FORWARD_PATH),
             content=msgspec.json.encode(replace(asked, deadline=left_s)),
             timeout=httpx.Timeout(left_s, connect=min(left_s, _CONNECT_S)),
         )
@@ -241,7 +233,7 @@ class Gathering:
         if piece is not None:
             yield piece
             return
-        if self.iterators >= self._most_iterators:
+        if self.iterators >= _MOST_ITERATORS:
             raise ServingError(f"it is answering {self.iterators} long questions; ask again later")
         self.iterators += 1
         try:

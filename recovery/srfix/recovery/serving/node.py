@@ -70,6 +70,7 @@ class NotChosen(Part):
 class Node:
     """
     :param address: under which the other members reach this one: `host:port`.
+    :param scheme: of the members: http or https.
     :param standbys: how many standbys each partition has.
     :param is_global: True if every member holds every partition.
     """
@@ -82,6 +83,7 @@ class Node:
         membership: Membership,
         make_follower: Callable[[ServedStore], Follower],
         make_database: MakeDatabase,
+        scheme: str = "http",
         standbys: int = 0,
         is_global: bool = False,
         head_start: HeadStart | None = None,
@@ -92,6 +94,7 @@ class Node:
         self.membership = membership
         self.followers = {name: make_follower(store.spec) for name, store in stores.items()}
         self._make_database = make_database
+        self._scheme = scheme
         self._standbys = standbys
         self._is_global = is_global
         self._head_start = head_start
@@ -163,6 +166,9 @@ class Node:
     def _have_it(self, place: tuple[str, int], holders: tuple[str, ...]) -> bool:
         lags = [self.liveness.lag(address, place) for address in holders if self.liveness.is_alive(address)]
         return bool(lags) and all(lag is not None and lag.is_caught_up for lag in lags)
+
+    def url(self, address: str, path: str) -> str:
+        return f"{self._scheme}://{address}{path}"
 
     def part(self, store: str, number: int) -> ServedPartition | None:
         """A partition that this member holds."""

@@ -43,14 +43,12 @@ class _LagReport(Part):
 
 class Rounds:
     """
-    :param scheme: of the other members: http or https.
     :param tell: called with notes, and with a line of progress until the partitions are caught up.
     """
 
-    def __init__(self, node: Node, client: httpx.AsyncClient, *, scheme: str, tell: Callable[[str], None]) -> None:
+    def __init__(self, node: Node, client: httpx.AsyncClient, tell: Callable[[str], None]) -> None:
         self._node = node
         self._client = client
-        self._scheme = scheme
         self._tell = tell
         self._told: tuple[float, int] | None = (time.monotonic(), 0)
         """When progress was told, and how many records had been applied; None if all was caught up."""
@@ -123,7 +121,7 @@ class Rounds:
         """To each other member, without waiting: one that does not answer must not hold up what the others get."""
         body = msgspec.json.encode(document)
         for address in self._node.membership.members().addresses - {self._node.address}:
-            url = f"{self._scheme}://{address}{path}"
+            url = self._node.url(address, path)
             if url not in self._sending:
                 self._sending.add(url)
                 self._tasks.start_soon(self._post, url, body)

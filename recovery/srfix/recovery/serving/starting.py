@@ -146,6 +146,7 @@ def serve(
             membership=membership,
             make_follower=partial(Follower, client, committed=committed),
             make_database=make_database,
+            scheme=place.scheme,
             standbys=place.standbys,
             is_global=place.is_global,
             head_start=head_start,
@@ -159,7 +160,7 @@ def serve(
             timeout=httpx.Timeout(5.0, connect=0.5),
             limits=httpx.Limits(max_connections=200, max_keepalive_connections=50),
         )
-        api = Api(node, http, credentials, max_lag_ready=max_lag_ready, scheme=place.scheme, tell=tell)
+        api = Api(node, http, credentials, max_lag_ready=max_lag_ready, tell=tell)
         api.add_routes([*ksql_routes(api, version), *page_routes(api, openapi(version), version)])
         server = _server(api, place)
         on_start(f"{place.scheme}://{address}")
