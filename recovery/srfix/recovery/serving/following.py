@@ -51,7 +51,7 @@ class Follower:
         self._met: dict[int, int] = {}
         """Where the consumer met the end of a log, of which every record before it was applied."""
         self._waiting: dict[int, float] = {}
-        """Partitions that are paused, and when they go on; `_NEVER` for one that waits until its limit moves."""
+        """Partitions that are not read now, and when they are again; `_NEVER` for one that waits until its limit moves."""
         self._is_over = Event()
         self._lock = Lock()
         self._problem: SrfixError | None = None
@@ -112,24 +112,20 @@ class Follower:
                 messages = self._consumer.consume(_TOGETHER, _POLL_S)
                 with self._lock:
                     if self._has_changed:
-                        self._assign()
+                        self._begin()
                     else:
                         self._take(messages)
-                        self._go_on()
+                    self._go_on()
             except Exception as error:  # noqa: BLE001  (of whatever kind: the thread must not end in silence)
                 failed = self._client.failed("following the topics", error)
                 self._problem = error if isinstance(error, SrfixError) else failed
                 self._has_changed = True
                 self._is_over.wait(_AGAIN_S)
 
-    def _assign(self) -> None:
-        self._met.clear()
-        self._waiting.clear()
-        self._consumer.assign([self._start(part) for part in self._parts.values()])
+    def _begin(self) -> None:
+        self._consumer.unassign()
+        self._waiting = dict.fromkeys(self._parts, 0.0)
         self._has_changed = False
-
-    def _start(self, part: ServedPartition) -> TopicPartition:
-        return TopicPartition(self._served.topic, part.number, part.offset or OFFSET_BEGINNING)
 
     def _take(self, messages: list[Message]) -> None:
         batches: dict[int, list[Message]] = defaultdict(list)
@@ -163,12 +159,13 @@ class Follower:
         return part.end or 0 if self._served.until is Until.COMMITTED else sys.maxsize
 
     def _wait(self, part: ServedPartition, until_s: float) -> None:
-        self._consumer.pause([TopicPartition(self._served.topic, part.number)])
+        self._consumer.incremental_unassign([TopicPartition(self._served.topic, part.number)])
         self._waiting[part.number] = until_s
 
     def _go_on(self) -> None:
-        """Reads on where it was time to wait for. Goes to the end of a log, or to its limit, if no record is before it: what
-        ends a transaction has offsets, but no record, and neither has what was compacted away."""
+        """Reads on, from the offset that a partition has, where it was time to wait for. Goes to the end of a log, or to its
+        limit, if no record is before it: what ends a transaction has offsets, but no record, and neither has what was
+        compacted away."""
         for number, part in self._parts.items():
             until_s = self._waiting.get(number)
             if until_s is None:
@@ -176,15 +173,10 @@ class Follower:
                 if part.offset < end:
                     part.apply((), offset=end)
             elif until_s <= time.monotonic() or (until_s == _NEVER and part.offset < self._limit(part)):
-                self._read_again(part)
-
-    def _read_again(self, part: ServedPartition) -> None:
-        """Reads on from the offset that the partition has."""
-        start = self._start(part)
-        self._consumer.seek(start)
-        self._consumer.resume([start])
-        self._waiting.pop(part.number, None)
-        self._met.pop(part.number, None)
+                start = TopicPartition(self._served.topic, number, part.offset or OFFSET_BEGINNING)
+                self._consumer.incremental_assign([start])
+                del self._waiting[number]
+                self._met.pop(number, None)
 
     def _take_event(self, message: Message) -> None:
         error, number, topic = message.error(), message.partition(), message.topic()
@@ -197,6 +189,6 @@ class Follower:
         elif error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
             if part is not None:
                 part.start_anew(f"the log no longer has the offset {part.offset}")
-                self._read_again(part)
+                self._wait(part, 0.0)
         elif not error.retriable():
             self._problem = self._client.failed(f"reading {topic}[{number}]" if topic else "reading", error)
