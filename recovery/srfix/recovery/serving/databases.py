@@ -40,10 +40,10 @@ class PartitionDatabase(Protocol):
         """What the last batch committed; None for a new database."""
 
     def parts(self) -> Sequence[int]:
-        """The parts that have rows, ascending."""
+        """The parts that may have rows, ascending."""
 
     def rows(self, part: int, family: str, *, is_frozen: bool = False) -> OpenedDatabase:
-        """The rows of one of `parts`, under the name of the column family that Kafka Streams would give them.
+        """The rows of one of `parts`, or of part 0, under the name of the column family that Kafka Streams would give them.
 
         :param is_frozen: True for the rows as they are now, whatever is written later, where the database can do that.
         """
@@ -117,7 +117,7 @@ class RocksDatabase:
                 int(name.removeprefix(_PART)): self._whole.get_column_family(name)
                 for name in families
                 if name.startswith(_PART)
-            }
+            } or {0: self._new(0)}
 
     def progress(self) -> bytes | None:
         found = self._whole.get(_PROGRESS)
@@ -130,15 +130,17 @@ class RocksDatabase:
         rows = self._parts[part]
         return _Frozen(family, rows) if is_frozen else OpenedDatabase({family: rows})
 
+    def _new(self, part: int) -> Rdict:
+        return self._whole.create_column_family(f"{_PART}{part}", _options())
+
     def _handle(self, part: int) -> ColumnFamily:
-        name = f"{_PART}{part}"
         if part not in self._parts:
             if len(self._parts) >= _MOST_PARTS:
                 raise StateDirectoryError(
                     f"{self._folder} would have more than {_MOST_PARTS:,} segments. Check --retention-ms."
                 )
-            self._parts[part] = self._whole.create_column_family(name, _options())
-        return self._whole.get_column_family_handle(name)
+            self._parts[part] = self._new(part)
+        return self._whole.get_column_family_handle(f"{_PART}{part}")
 
     def commit(self, changes: Changes, progress: bytes) -> None:
         from rocksdict import WriteBatch
@@ -163,6 +165,7 @@ class RocksDatabase:
         self._whole.delete(_PROGRESS)
         for part in self.parts():
             self.drop(part)
+        self._parts[0] = self._new(0)
 
     def measured(self) -> Mapping[str, int]:
         parts = [self._parts[part] for part in self.parts()]

@@ -122,19 +122,14 @@ class _PartWriter:
         self.changes[key] = None
 
     def delete_prefix(self, family: str, prefix: bytes) -> None:
-        rows = () if self._rows is None else self._rows.rows(family, start=prefix)
+        rows = self.partition.database.rows(self.part, family).rows(family, start=prefix)
         stored = takewhile(lambda key: key.startswith(prefix), (key for key, _value in rows))
         self.changes.update(dict.fromkeys((*stored, *(key for key in self.changes if key.startswith(prefix)))))
 
     def get(self, family: str, key: bytes) -> bytes | None:
         if key in self.changes:
             return self.changes[key]
-        return None if self._rows is None else self._rows.get(family, key)
-
-    @property
-    def _rows(self) -> OpenedDatabase | None:
-        database, family = self.partition.database, self.partition.served.store.kind.family
-        return database.rows(self.part, family) if self.part in database.parts() else None
+        return self.partition.database.rows(self.part, family).get(family, key)
 
 
 class ServedPartition:
@@ -168,7 +163,7 @@ class ServedPartition:
     def _begin(self) -> None:
         self._writers.clear()
         family = self.served.store.kind.family
-        has_versions = self.served.store.kind is WrittenKind.VERSIONED and self.database.parts()
+        has_versions = self.served.store.kind is WrittenKind.VERSIONED
         self._rows = RestoredRows(
             self.served.store,
             self._writer,
@@ -335,8 +330,8 @@ class ServedPartition:
             if self._is_closed:
                 return None
             kind = self.served.store.kind
-            stored = self.database.rows(0, kind.family) if self.database.parts() else None
-            found = [] if stored is None else [(key, stored.get(kind.family, key)) for key in keys]
+            stored = self.database.rows(0, kind.family)
+            found = [(key, stored.get(kind.family, key)) for key in keys]
             read = decoder(kind.format, kind.family)
             return [row for key, value in found if value is not None for row in read(key, value)], self.progress.offset
         finally:
