@@ -6,7 +6,6 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
 from threading import Event, Lock, Thread
 from typing import Final, TypeAlias
 
@@ -73,8 +72,6 @@ class Follower:
         with self._lock:
             self._parts = {part.number: part for part in partitions}
             self._has_changed = True
-        with suppress(SrfixError):  # it is said when it is asked again
-            self.look()
 
     def look(self) -> None:
         """Asks where the logs end, or up to where they are to be read, and waits for the answer.

@@ -211,7 +211,9 @@ class Gathering:
         until_s = min(asked.deadline, time.monotonic() + _TRY_S) if has_others else asked.deadline
         while part.offset < wanted and time.monotonic() < until_s:
             await asyncio.sleep(_REACH_S)
-        too_old = asked.freshness.problem(number, part.lag)
+        too_old = asked.freshness.problem(part.lag)
+        if too_old is None and part.offset < wanted:
+            too_old = f"it has read up to offset {part.offset:,}, and {wanted:,} is wanted"
         if too_old is not None:
             raise ServingError(too_old)
         is_whole = part.is_filled

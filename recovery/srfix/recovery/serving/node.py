@@ -37,8 +37,8 @@ class Freshness:
     """For partitions: the offset up to which the rows must be."""
     reads_standbys: bool = True
 
-    def problem(self, number: int, lag: PartitionLag | None, *, counts_position: bool = True) -> str | None:
-        """Why a member is too far behind for a partition, as a clause; None if it is not."""
+    def problem(self, lag: PartitionLag | None) -> str | None:
+        """Why a member lags too far behind, as a clause; None if it does not."""
         if lag is None:
             return None if self.max_lag is None and self.max_lag_ms is None else _NOT_KNOWN
         behind = lag.records
@@ -46,9 +46,6 @@ class Freshness:
             return _NOT_KNOWN if behind is None else f"its lag of {behind:,} records exceeds {self.max_lag:,}"
         if self.max_lag_ms is not None and (lag.lag_ms is None or lag.lag_ms > self.max_lag_ms):
             return _NOT_KNOWN if lag.lag_ms is None else f"its lag of {lag.lag_ms:,} ms exceeds {self.max_lag_ms:,} ms"
-        wanted = self.min_offsets.get(number)
-        if counts_position and wanted is not None and lag.current < wanted:
-            return f"it has read up to offset {lag.current:,}, and {wanted:,} is wanted"
         return None
 
 
@@ -217,8 +214,8 @@ class Node:
             elif role != ACTIVE and not freshness.reads_standbys:
                 reason = "it is not the active member for this partition"
             else:
-                # Of another member the position is older than this moment: it may have reached it meanwhile.
-                reason = freshness.problem(number, lag, counts_position=False)
+                # The position is older than this moment, and counts when the member is asked: it may have reached it.
+                reason = freshness.problem(lag)
             if reason is None:
                 chosen.append(Candidate(address=address, role=role, lag=lag))
             else:

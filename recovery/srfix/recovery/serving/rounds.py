@@ -24,8 +24,7 @@ from srfix.serde.errors import SrfixError
 HEARTBEAT_PATH: Final = "/heartbeat"
 LAG_PATH: Final = "/lag"
 _SETTLE_S: Final = 0.25
-_GROUP_S: Final = 0.5
-_LOOK_S: Final = 1.0
+_LOOK_S: Final = 0.5
 _TIMEOUT_S: Final = 0.5
 _TELL_S: Final = 5.0
 _DONE: Final = Response(b"{}", media_type="application/json")
@@ -59,7 +58,7 @@ class Rounds:
     @asynccontextmanager
     async def going(self) -> AsyncIterator[None]:
         async with anyio.create_task_group() as self._tasks:
-            self._every(_GROUP_S, "taking part in the group", partial(run_sync, self._node.membership.look))
+            self._every(_LOOK_S, "taking part in the group", partial(run_sync, self._node.membership.look))
             self._every(_SETTLE_S, "settling", partial(run_sync, self._node.settle))
             for name, follower in self._node.followers.items():
                 self._every(_LOOK_S, f"asking how far to read {name}", partial(run_sync, follower.look))
