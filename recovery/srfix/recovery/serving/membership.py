@@ -39,20 +39,15 @@ class Members:
     addresses: frozenset[str]
     active: Mapping[Place, str] = field(default_factory=dict)
 
-    def standbys(self, place: Place, count: int) -> tuple[str, ...]:
-        """The standbys of a partition, the first choice first."""
+    def holders(self, place: Place, standbys: int) -> tuple[str, ...]:
+        """The active member of a partition, if there is one, and so many standbys, the first choice first."""
+
+        def rank(address: str) -> bytes:
+            return blake2b(f"{address} {place[0]} {place[1]}".encode()).digest()
+
         active = self.active.get(place)
-        others = sorted(self.addresses - {active}, key=lambda address: _rank(address, place), reverse=True)
-        return tuple(others[:count])
-
-    def holders(self, place: Place, count: int) -> tuple[str, ...]:
-        """The active member, if there is one, and the standbys."""
-        active = self.active.get(place)
-        return (() if active is None else (active,)) + self.standbys(place, count)
-
-
-def _rank(address: str, place: Place) -> bytes:
-    return blake2b(f"{address} {place[0]} {place[1]}".encode()).digest()
+        others = sorted(self.addresses - {active}, key=rank, reverse=True)
+        return (*(() if active is None else (active,)), *others[:standbys])
 
 
 class Membership:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -92,7 +93,7 @@ class Node:
         self.followers = {name: make_follower(store.spec) for name, store in stores.items()}
         self._make_database = make_database
         self._scheme = scheme
-        self._standbys = standbys
+        self._standbys = sys.maxsize if is_global else standbys
         self._is_global = is_global
         self._head_start = head_start
         self._held: dict[tuple[str, int], ServedPartition] = {}
@@ -155,10 +156,7 @@ class Node:
             part.close()
 
     def _holders(self, store: Served, number: int) -> tuple[str, ...]:
-        members = self.membership.members()
-        if self._is_global:
-            return tuple(sorted(members.addresses))
-        return members.holders((store.spec.topic, number), self._standbys)
+        return self.membership.members().holders((store.spec.topic, number), self._standbys)
 
     def _have_it(self, place: tuple[str, int], holders: tuple[str, ...]) -> bool:
         lags = [self.liveness.lag(address, place) for address in holders if self.liveness.is_alive(address)]
