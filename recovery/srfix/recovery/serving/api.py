@@ -224,16 +224,15 @@ class Api:
         return Asked(store=store.name, question=question, freshness=fresh, deadline=time.monotonic() + params.timeout)
 
     async def _whole(self, asked: Asked) -> Response:
-        gathered, rows, count = Gathered(), [], 0
+        gathered, rows = Gathered(), []
         async with aclosing(self.gathering.pieces(asked, gathered)) as pieces:
             async for piece in pieces:
                 rows += piece.rows
-                count += piece.count
                 if len(rows) > MOST_ROWS:
                     break
-        if gathered.failed and not count:
+        if gathered.failed and not gathered.count:
             return error_response(503, why_not(asked.store, gathered.failed), gathered.failed)
-        gathered.count, gathered.is_cut = count if asked.question.counts else None, len(rows) > MOST_ROWS
+        gathered.is_cut = len(rows) > MOST_ROWS
         end = self._end(asked, gathered)
         if asked.question.is_raw and rows and not gathered.failed:
             if len(rows) > 1:
@@ -298,7 +297,7 @@ class Api:
         return ServedRows(
             store=asked.store,
             rows=[],
-            count=gathered.count,
+            count=gathered.count if asked.question.counts else None,
             partitions=reads,
             position=token_of(topic, offsets),
             is_complete=not gathered.failed and not gathered.is_cut,

@@ -65,8 +65,8 @@ class Gathered:
 
     reads: dict[int, PartitionRead] = field(default_factory=dict)
     failed: list[NotChosen] = field(default_factory=list)
-    count: int | None = None
-    """The number of rows, of a question that counts."""
+    count: int = 0
+    """The number of rows."""
     is_cut: bool = False
     """True if the limit was reached."""
 
@@ -87,15 +87,15 @@ class Gathering:
     async def pieces(self, asked: Asked, gathered: Gathered) -> AsyncGenerator[Piece]:
         """The rows, partition by partition. What could not be read is in `gathered.failed` at the end. A key that is not
         where the partitioner says is sought in all partitions if a sample of the keys does not fit the partitioner."""
-        store, has_rows = self._node.stores[asked.store], False
+        store = self._node.stores[asked.store]
         home = asked.question.partitions(store.spec.partitions, store.partitioner)
         others = sorted(set(range(store.spec.partitions)).difference(home))
         for numbers in (home, others):
             async with aclosing(self._pieces(asked, gathered, numbers)) as pieces:
                 async for piece in pieces:
-                    has_rows = has_rows or bool(piece.count)
+                    gathered.count += piece.count
                     yield piece
-            if has_rows or gathered.failed or not others or not await run_sync(self._has_strays, store):
+            if gathered.count or gathered.failed or not others or not await run_sync(self._has_strays, store):
                 return
 
     def _has_strays(self, store: Served) -> bool:
