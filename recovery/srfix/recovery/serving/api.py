@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partialmethod
@@ -241,9 +241,7 @@ class Api:
             headers = {"srfix-position": end.position, "srfix-member": end.partitions[0].member}
             return Response(value or b"", media_type=_BYTES, headers=headers)
         end.rows = rows[:MOST_ROWS]  # type: ignore[assignment]  # their JSON
-        return Response(
-            msgspec.json.encode(end) + b"\n", 200 if rows or asked.question.counts else 404, media_type=JSON
-        )
+        return document_response(end, 200 if rows or asked.question.counts else 404)
 
     async def _pieces(self, request: Request) -> Response:
         """Answers another member, from what this one holds."""
@@ -305,14 +303,13 @@ class Api:
         )
 
 
-def document_response(document: Document) -> Response:
-    return Response(msgspec.json.encode(document) + b"\n", media_type=JSON)
+def document_response(document: Document, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(msgspec.json.encode(document) + b"\n", status, headers, JSON)
 
 
 def error_response(status: int, text: str, failed: Sequence[NotChosen] = ()) -> Response:
     headers = {"www-authenticate": 'Basic realm="srfix", Bearer'} if status == 401 else None
-    body = msgspec.json.encode(ServedError(error=text, failed=list(failed))) + b"\n"
-    return Response(body, status, media_type=JSON, headers=headers)
+    return document_response(ServedError(error=text, failed=list(failed)), status, headers)
 
 
 ROUTES: Final = (
