@@ -245,7 +245,7 @@ class Follower:
                 self._pass_gap(place)
         elif error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
             for part in self._parts.get(place, ()):
-                part.start_anew(f"the log no longer has the offset {part.offset}")
+                part.start_anew(f"its log does not have, or no longer has, the offset {part.offset}")
             if place in self._parts:
                 self._go_on(place)
         elif not error.retriable():

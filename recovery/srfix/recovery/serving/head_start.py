@@ -18,31 +18,38 @@ _WITHOUT = (StoreFormat.VERSIONED, StoreFormat.LIST_VALUE, StoreFormat.SUBSCRIPT
 """Their rows are not the records of a log."""
 
 
-def head_start_from(folders: Iterable[Path], application: str) -> HeadStart:
-    """Gives each new partition the rows that one of the state directories has of it, if its checkpoint says up to which offset.
+def head_start_from(folders: Iterable[Path]) -> HeadStart:
+    """Gives each new partition the rows that one of the state directories has of it, if its checkpoint says up to which
+    offset. Why it has none is in the notes of the partition.
 
     :raises StateDirectoryError: if a directory cannot be read.
     """
-    all_states = (state for folder in folders for state in read_state_directory(folder))
-    states = [state for state in all_states if state.application == application]
+    states = [state for folder in folders for state in read_state_directory(folder)]
 
     def start(part: ServedPartition) -> None:
-        directories = (
+        served = part.served
+        directories = [
             (state, task, directory)
             for state in states
             for task in state.tasks
             for directory in task.stores
-            if directory.name == part.served.name and task.partition == part.number
-        )
+            if (state.application, directory.name, task.partition) == (served.application, served.name, part.number)
+        ]
+        if not directories and served.application:
+            places = ", ".join(state.path for state in states)
+            whose = f"the store {served.name} of the application {served.application}"
+            part.notes.append(
+                f"partition {part.number} begins without a state directory: {places} has none of it for {whose}"
+            )
         for state, task, directory in directories:
-            offset = _offset(task, directory, part.served.topic, part.number)
+            offset = _offset(task, directory, served.topic, part.number)
             store = open_store(state, task, directory)
             why = None
             if offset is None:
-                why = f"it has no offset of {part.served.topic}"
-            elif store.format in _WITHOUT or store.format is not part.served.store.kind.format:
+                why = f"it has no offset of {served.topic}"
+            elif store.format in _WITHOUT or store.format is not served.store.kind.format:
                 why = f"it is of the kind {store.format.value}"
-            elif part.served.forgets_deletes_since(Path(directory.path).stat().st_mtime_ns // 1_000_000):
+            elif served.forgets_deletes_since(Path(directory.path).stat().st_mtime_ns // 1_000_000):
                 why = "it is so old that the topic may have forgotten deletes (delete.retention.ms)"
             if offset is None or why is not None:
                 part.notes.append(f"partition {part.number} begins without {directory.path}: {why}")

@@ -54,6 +54,7 @@ class ServedStore:
     """A store to serve, and where its rows come from."""
 
     application: str
+    """Empty for a topic that is served by itself."""
     store: StoreToWrite
     topic: Topic
     partitions: int
@@ -63,7 +64,7 @@ class ServedStore:
     """How long the topic keeps tombstones (`delete.retention.ms`), if it is compacted. A database that was left alone for
     longer could lack deletes, so it is filled anew."""
     origin: str = ""
-    """The cluster: rows of another origin are not served."""
+    """The cluster, and the topic's id if it has one: rows of another origin are not served."""
 
     @property
     def name(self) -> str:
@@ -181,7 +182,9 @@ class ServedPartition:
         if progress is None or progress.offset == 0:  # nothing was read, or a head start was not finished
             return self._anew(None)
         if progress.made_of != self.served.made_of:
-            return self._anew("it was made from another topic, or for another kind of store")
+            return self._anew(
+                "it was made from another topic (or one that was deleted and made again), or for another kind of store"
+            )
         if self.served.forgets_deletes_since(progress.time_ms):
             return self._anew("it was last read before the topic began to forget its deletes (delete.retention.ms)")
         return progress
@@ -206,7 +209,9 @@ class ServedPartition:
         """
         self.end = end
         self._seen_s = time.monotonic() if at_s is None else at_s
-        if not self.progress.is_filled and self.lag == 0:
+        # A head start beyond the end is not of this log.
+        is_of_log = end >= self.offset or self.served.until is Until.COMMITTED
+        if not self.progress.is_filled and self.lag == 0 and is_of_log:
             self.progress = msgspec.structs.replace(self.progress, is_mixed=False, is_filled=True)
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Final
@@ -25,6 +26,7 @@ LAG_PATH: Final = "/lag"
 _SETTLE_S: Final = 0.25
 _TIMEOUT_S: Final = 0.5
 _TELL_S: Final = 5.0
+_MOST_NOTES: Final = 100
 _DONE: Final = Response(b"{}", media_type="application/json")
 
 
@@ -52,6 +54,7 @@ class Rounds:
         self._told: tuple[float, int] | None = (time.monotonic(), 0)
         """When progress was told, and how many records had been applied; None if all was caught up."""
         self._sending: dict[str, asyncio.Task[None]] = {}
+        self.notes: deque[str] = deque(maxlen=_MOST_NOTES)
         self.problems: dict[str, str] = {}
         """What kept a round from its work, by the round."""
 
@@ -92,6 +95,10 @@ class Rounds:
 
     async def _settle(self) -> None:
         await anyio.to_thread.run_sync(self._node.settle)
+        for part in self._node.parts():
+            while part.notes:
+                self.notes.append(f"{part.served.name}: {part.notes.pop(0)}.")
+                self._tell(self.notes[-1])
 
     async def _send_heartbeats(self) -> None:
         self._send(HEARTBEAT_PATH, _Heartbeat(host=self._node.address, timestamp=time.time_ns() // 1_000_000))
@@ -101,9 +108,6 @@ class Rounds:
 
     async def _tell_progress(self) -> None:
         parts = self._node.parts()
-        for part in parts:
-            while part.notes:
-                self._tell(f"{part.served.name}: {part.notes.pop(0)}.")
         if self._told is None or not parts:
             return
         behind = [part.lag for part in parts if not part.is_caught_up]
