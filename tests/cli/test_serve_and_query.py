@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from srfix.cli.commands.serve import Serving, user_and_password
+from srfix.cli.commands.serve import _place, user_and_password
 from srfix.cli.commands.stores_to_serve import partitioner_of
 from srfix.recovery.serving import starting
 from srfix.recovery.serving.starting import Place, Tls, serve
@@ -19,15 +20,16 @@ from srfix.serde.errors import UsageError
 from tests.cli.kept_demo import SRFIX, environment, srfix
 from tests.recovery.state.reading.test_real_directories import DATA
 
+SHOP = ["--application", "shop", "--store", "users"]
+TOPIC = ["--topic", "users"]
+KEPT = ["--data-dir", "d"]
 STATE = DATA / "3.9.2" / "state"
 
 
-def _serving(**more: object) -> Serving:
-    nothing: dict[str, object] = dict.fromkeys(
-        ("advertise", "group", "token", "user", "tls_certificate", "tls_key", "tls_ca")
-    )
+def _placed(**more: object) -> Place:
+    nothing: dict[str, object] = dict.fromkeys(("advertise", "group", "tls_certificate", "tls_key", "tls_ca"))
     fixed: dict[str, object] = {"listen": ("127.0.0.1", 0), "standbys": 0, "is_global": False}
-    return Serving(**{**nothing, **fixed, **more})  # type: ignore[arg-type]
+    return _place(**{**nothing, **fixed, **more})  # type: ignore[arg-type]
 
 
 class TestCredentials:
@@ -37,7 +39,7 @@ class TestCredentials:
     ) -> None:
         monkeypatch.setenv("BOTH", "ann:s3:cret")
         monkeypatch.setenv("ONE", "s3:cret")
-        assert user_and_password(text) == ("ann", "s3:cret")
+        assert user_and_password(text) == {"user": "ann", "password": "s3:cret"}
 
     @pytest.mark.parametrize("text", ["ann", ":secret", ""])
     def test_what_is_no_user_with_a_password_is_refused_without_showing_it(self, text: str) -> None:
@@ -45,22 +47,58 @@ class TestCredentials:
             user_and_password(text)
         assert "secret" not in str(refused.value)
 
-    def test_one_kind_of_credentials_at_a_time(self) -> None:
-        with pytest.raises(UsageError, match=r"^Give either --token or --user\.$"):
-            _serving(token="t", user="a:b").credentials()
-        assert _serving().credentials().header is None
-        assert "s3cret" not in repr(_serving(token="s3cret", user="a:s3cret"))
+    @pytest.mark.parametrize(
+        "command", [["serve", *TOPIC, *KEPT], ["query", "users", "ann", "--url", "http://127.0.0.1:9"]]
+    )
+    def test_one_kind_of_credentials_at_a_time(self, command: list[str]) -> None:
+        done = srfix(*command, "--token", "s3cret", "--user", "a:s3cret")
+        assert (done.returncode, "Give either --token or --user." in done.stderr) == (2, True)
+        assert "s3cret" not in done.stderr
+
+
+class TestWhatServeRefuses:
+    @pytest.mark.parametrize(
+        ("options", "phrase"),
+        [
+            (["--store", "users", *KEPT], "--application ID --store NAME, or --topic NAME."),
+            (["--application", "shop", *KEPT], "--application ID --store NAME, or --topic NAME."),
+            ([*SHOP, *TOPIC, *KEPT], "--application ID --store NAME, or --topic NAME."),
+            ([*TOPIC, *KEPT, "--state-dir", "state"], "leave them out with --topic"),
+            ([*TOPIC, "--rows-in", "redis://redis", "--standbys", "1", "--group", "g"], "leave out --standbys"),
+            ([*SHOP, "--store", "a,b", "--from-topic", "t", *KEPT], "give one --store"),
+            ([*SHOP, *KEPT, "--group", "shop"], "is the application's own group"),
+            (TOPIC, "Give --data-dir DIR"),
+            ([*TOPIC, *KEPT, "--rows-in", "redis://redis"], "Give --data-dir DIR"),
+        ],
+    )
+    def test_what_does_not_fit_together(self, options: list[str], phrase: str, tmp_path: Path) -> None:
+        done = srfix("serve", *options, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert phrase in done.stderr
+
+    def test_the_command_line_decides(self, tmp_path: Path) -> None:
+        """What is set in the environment for another `srfix serve` does not stand in its way."""
+        set_for_others = {
+            "SRFIX_APPLICATION": "shop",
+            "SRFIX_STORE": "users",
+            "SRFIX_DATA_DIR": "d",
+            "SRFIX_TOKEN": "t",
+        }
+        done = srfix(
+            "serve", *TOPIC, "--rows-in", "redis://127.0.0.1:9", "--user", "a:b", env=set_for_others, cwd=tmp_path
+        )
+        assert (done.returncode, "redis" in done.stderr) == (2, True)
 
 
 class TestPlace:
     def test_how_others_reach_it(self) -> None:
-        assert _serving(advertise=("::1", 8088)).place().advertise == "[::1]:8088"
-        assert _serving(advertise=("host", 8088)).place().advertise == "host:8088"
+        assert _placed(advertise=("::1", 8088)).advertise == "[::1]:8088"
+        assert _placed(advertise=("host", 8088)).advertise == "host:8088"
 
     @pytest.mark.parametrize("more", [{"tls_certificate": "c"}, {"tls_key": "k"}, {"tls_ca": "a"}])
     def test_half_of_tls_is_refused(self, more: dict[str, object]) -> None:
         with pytest.raises(UsageError, match="--tls-certificate and --tls-key"):
-            _serving(**more).place()
+            _placed(**more)
 
     def test_files_of_tls_that_cannot_be_read_are_an_error(self, tmp_path: Path) -> None:
         (tmp_path / "key").write_text("nothing")
@@ -117,6 +155,17 @@ class TestQueryOfADirectory:
             assert done.returncode == 2
             assert "--url" in done.stderr
 
+    def test_a_server_of_the_environment_does_not_stand_in_the_way(self) -> None:
+        for_others = {"SRFIX_URL": "http://127.0.0.1:9", "SRFIX_TOKEN": "s3cret"}
+        done = srfix("query", "ts", "nobody", "--state-dir", STATE, env=for_others)
+        assert (done.returncode, "There is no row." in done.stdout) == (1, True)
+
+    @pytest.mark.parametrize("url", ["foo", "127.0.0.1:8088", "ftp://server", "http://"])
+    def test_an_address_that_is_none(self, url: str) -> None:
+        done = srfix("query", "ts", "k", "--url", url)
+        assert done.returncode == 2
+        assert "--url is not the address of a server. Give http://HOST:PORT" in done.stderr
+
     def test_a_server_that_is_not_there(self) -> None:
         done = srfix("query", "ts", "k", "--url", "http://127.0.0.1:9", "--token", "s3cret")
         assert done.returncode != 0
@@ -124,7 +173,8 @@ class TestQueryOfADirectory:
         assert "s3cret" not in done.stderr
 
 
-def test_serve_answers_until_it_is_told_to_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize("what", [SHOP, ["--topic", "shop-users-changelog"]])
+def test_serve_answers_until_it_is_told_to_end(tmp_path: Path, what: list[str]) -> None:
     """Rows of a topic, by the command's own server and its own client."""
     from srfix.fixtures.broker.client import ProducedRecord
     from srfix.fixtures.broker.embedded import EmbeddedBroker
@@ -133,7 +183,7 @@ def test_serve_answers_until_it_is_told_to_end(tmp_path: Path) -> None:
     with EmbeddedBroker(topics={topic: 1}) as broker:
         broker.produce([ProducedRecord(topic=topic, partition=0, key=b"ann", value=b"one")])
         command = [
-            *(SRFIX, "serve", "--application", "shop", "--store", "users", "--kind", "timestamped-kv"),
+            *(SRFIX, "serve", *what),
             *("--bootstrap-servers", broker.bootstrap_servers, "--data-dir", str(tmp_path / "rows")),
             *("--listen", "127.0.0.1:0", "--user", "ann:env:PW"),
         ]
@@ -151,10 +201,12 @@ def test_serve_answers_until_it_is_told_to_end(tmp_path: Path) -> None:
                 assert time.monotonic() < until_s
                 time.sleep(0.05)
             assert requests.get(f"{url}/stores", timeout=5).status_code == 401
-            done = srfix("query", "users", "ann", "--url", url, "--user", "ann:s3cret")
-            assert (done.returncode, "one" in done.stdout) == (0, True)
+            done = srfix("query", what[-1], "ann", "--output", "json", "--url", url, "--user", "ann:s3cret")
+            (row,) = map(json.loads, done.stdout.splitlines())
+            application = "shop" if what[0] == "--application" else None
+            assert (done.returncode, row["value"]["text"], row["application"]) == (0, "one", application)
             assert "Position: " in done.stderr
-            assert srfix("query", "users", "bob", "--url", url, "--user", "ann:s3cret").returncode == 1
+            assert srfix("query", what[-1], "bob", "--url", url, "--user", "ann:s3cret").returncode == 1
             process.send_signal(signal.SIGTERM)
             rest = process.communicate(timeout=30)
         assert process.returncode == 0

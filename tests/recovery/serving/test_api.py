@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -195,6 +196,18 @@ def test_the_description_has_every_route(member: Member) -> None:
     assert {"/stores", "/stores/{store}/keys/{key}", "/stores/{store}/windows/{key}"} <= paths.keys()
     names = {parameter["name"] for parameter in paths["/stores/{store}/keys"]["get"]["parameters"]}
     assert {"store", "prefix", "from", "to", "limit", "max_lag", "min_position"} <= names
+
+
+def test_what_was_told_of_a_partition_stands_with_the_stores(start: Start) -> None:
+    member = start()
+    member.catch_up()
+    member.node.parts()[0].start_anew("a <test>")
+    until_s = time.monotonic() + 20
+    while not (notes := member.http.get("/stores").json()["notes"]):
+        assert time.monotonic() < until_s
+        time.sleep(0.05)
+    assert notes == ["users: partition 0 is filled anew: a <test>."]
+    assert "filled anew: a &lt;test&gt;." in member.http.get("/").text
 
 
 def test_the_page_and_the_metrics(member: Member) -> None:

@@ -97,6 +97,23 @@ class Cluster:
                 self._listed = {Topic(name): len(listing.topics[name].partitions) for name in sorted(listing.topics)}
                 return self._listed
 
+    def topic_id(self, topic: str) -> str | None:
+        """The id that a topic has until it is deleted (KIP-516), in hexadecimal; None if the cluster gives it none.
+
+        :raises AccessDeniedError: if this user may not ask about the topic.
+        :raises ClusterError: if the topic does not exist, or no broker answers in time.
+        """
+        from confluent_kafka import TopicCollection
+
+        if self._lacks_controller:
+            return None
+        futures = self._open_admin().describe_topics(TopicCollection([topic]), request_timeout=self._timeout_s)
+        found = self._answer(
+            f"asking for the id of {topic!r}", futures[topic], acl=f"Describe on topic {topic!r}"
+        ).topic_id
+        halves = (found.get_most_significant_bits(), found.get_least_significant_bits())
+        return "".join(f"{half & 0xFFFF_FFFF_FFFF_FFFF:016x}" for half in halves) if any(halves) else None
+
     def hidden_topics(self, topics: Iterable[str]) -> frozenset[Topic]:
         """The given names that this user may not ask about. The listing lacks these topics, whether they exist or not.
         Empty if the cluster has no controller to ask; embedded clusters have none, and no access rights either.

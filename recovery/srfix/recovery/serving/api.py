@@ -173,6 +173,7 @@ class Api:
             member=self.node.address,
             members=sorted(self.node.membership.members().addresses),
             stores=[self._store_document(store) for store in self.node.stores.values()],
+            notes=list(self._rounds.notes),
             problems=self.problems(),
         )
 
@@ -183,7 +184,7 @@ class Api:
         reads, missing = self._whereabouts(store, range(store.spec.partitions))
         return ServedStoreDocument(
             name=store.name,
-            application=store.spec.application,
+            application=store.spec.application or None,
             topic=store.spec.topic,
             kind=store.spec.store.kind.value,
             until=store.spec.until.value,

@@ -38,7 +38,8 @@ class ServedStoreDocument(Document, tag="srfix.served-store/1"):
     """A store that is served, and who has its partitions."""
 
     name: str
-    application: str
+    application: str | None
+    """Null for a topic."""
     topic: str
     kind: str
     until: str
@@ -54,6 +55,8 @@ class ServedStores(Document, tag="srfix.served-stores/1"):
     member: str
     members: list[str]
     stores: list[ServedStoreDocument]
+    notes: list[str]
+    """What this member has told of its partitions since it was started, such as why one is filled anew; the newest 100."""
     problems: list[str]
     """What keeps this member from going on."""
 

@@ -34,6 +34,7 @@ pre { background: #f4f4f4; overflow: auto; padding: .6rem }
 <p>This is member {{ document.member }} of {{ document.members | length }}. The page does not change by itself.
 <a href="/openapi.json">The API</a> · <a href="/metrics">metrics</a></p>
 {% for problem in document.problems %}<p role="alert">{{ problem }}</p>{% endfor %}
+{% for note in document.notes %}<p>{{ note }}</p>{% endfor %}
 {% for store in document.stores %}
 <h2>{{ store.name }}</h2>
 <p>{{ store.kind }}, from topic {{ store.topic }}, up to {{ store.until }}.</p>

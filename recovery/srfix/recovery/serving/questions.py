@@ -155,4 +155,4 @@ class Served:
         if is_raw:
             value = row.row.value
             return json.dumps(None if value is None else base64.b64encode(value).decode("ascii"))
-        return json.dumps(row_document(row, application=self.spec.application).to_json(), allow_nan=False)
+        return json.dumps(row_document(row, application=self.spec.application or None).to_json(), allow_nan=False)

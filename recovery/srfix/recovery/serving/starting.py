@@ -85,6 +85,10 @@ class Place:
         return "http" if self.tls is None else "https"
 
 
+def address_of(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 @contextmanager
 def kept_for_one(folder: Path) -> Iterator[None]:
     """Makes a folder for databases, and keeps other processes out of it.
@@ -131,7 +135,7 @@ def serve(
         listening = _listening(place)
         stack.callback(listening.close)
         host, port = listening.getsockname()[:2]
-        address = place.advertise or (f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+        address = place.advertise or address_of(host, port)
         if place.group is not None and place.advertise is None and ip_address(host).is_unspecified:
             raise UsageError(f"Other members cannot reach {address}: say how with --advertise HOST:PORT.")
         membership: Membership
