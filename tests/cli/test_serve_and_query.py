@@ -7,15 +7,18 @@ import signal
 import socket
 import subprocess
 import time
+from base64 import b64encode
 from pathlib import Path
 
+import click
 import pytest
 import requests
 
-from srfix.cli.commands.serve import _place, user_and_password
+from srfix.cli.commands.query import query
+from srfix.cli.commands.serve import authorization
 from srfix.cli.commands.stores_to_serve import partitioner_of
 from srfix.recovery.serving import starting
-from srfix.recovery.serving.starting import Place, Tls, serve
+from srfix.recovery.serving.starting import Place, serve
 from srfix.serde.errors import UsageError
 from tests.cli.kept_demo import SRFIX, environment, srfix
 from tests.recovery.state.reading.test_real_directories import DATA
@@ -26,10 +29,10 @@ KEPT = ["--data-dir", "d"]
 STATE = DATA / "3.9.2" / "state"
 
 
-def _placed(**more: object) -> Place:
-    nothing: dict[str, object] = dict.fromkeys(("advertise", "group", "tls_certificate", "tls_key", "tls_ca"))
-    fixed: dict[str, object] = {"listen": ("127.0.0.1", 0), "standbys": 0, "is_global": False}
-    return _place(**{**nothing, **fixed, **more})  # type: ignore[arg-type]
+def _header(token: str | None = None, user: str | None = None) -> str | None:
+    with click.Context(query) as ctx:
+        ctx.params = {"token": token, "user": user}
+        return authorization(token, user)
 
 
 class TestCredentials:
@@ -39,12 +42,14 @@ class TestCredentials:
     ) -> None:
         monkeypatch.setenv("BOTH", "ann:s3:cret")
         monkeypatch.setenv("ONE", "s3:cret")
-        assert user_and_password(text) == {"user": "ann", "password": "s3:cret"}
+        assert _header(user=text) == f"Basic {b64encode(b'ann:s3:cret').decode()}"
+        assert _header(token="env:ONE") == "Bearer s3:cret"
+        assert _header() is None
 
-    @pytest.mark.parametrize("text", ["ann", ":secret", ""])
+    @pytest.mark.parametrize("text", ["secret", ""])
     def test_what_is_no_user_with_a_password_is_refused_without_showing_it(self, text: str) -> None:
-        with pytest.raises(UsageError, match=r"^--user takes USER:PASSWORD") as refused:
-            user_and_password(text)
+        with pytest.raises(UsageError, match=r"^Credentials must be USER:PASSWORD") as refused:
+            _header(user=text)
         assert "secret" not in str(refused.value)
 
     @pytest.mark.parametrize(
@@ -92,31 +97,36 @@ class TestWhatServeRefuses:
 
 class TestPlace:
     def test_how_others_reach_it(self) -> None:
-        assert _placed(advertise=("::1", 8088)).advertise == "[::1]:8088"
-        assert _placed(advertise=("host", 8088)).advertise == "host:8088"
+        assert Place(listen=("::", 0), advertise=("::1", 8088), group="g").address("::", 1) == "[::1]:8088"
+        assert Place(listen=("0.0.0.0", 0), advertise=("host", 8088)).address("0.0.0.0", 1) == "host:8088"
+        assert Place(listen=("127.0.0.1", 0)).address("127.0.0.1", 1) == "127.0.0.1:1"
 
     @pytest.mark.parametrize("more", [{"tls_certificate": "c"}, {"tls_key": "k"}, {"tls_ca": "a"}])
-    def test_half_of_tls_is_refused(self, more: dict[str, object]) -> None:
+    def test_half_of_tls_is_refused(self, more: dict[str, str]) -> None:
         with pytest.raises(UsageError, match="--tls-certificate and --tls-key"):
-            _placed(**more)
+            Place(listen=("127.0.0.1", 0), **more)  # type: ignore[arg-type]
+
+    def test_standbys_are_for_several_members(self) -> None:
+        with pytest.raises(UsageError, match="give --group"):
+            Place(listen=("127.0.0.1", 0), standbys=1)
 
     def test_files_of_tls_that_cannot_be_read_are_an_error(self, tmp_path: Path) -> None:
         (tmp_path / "key").write_text("nothing")
         with pytest.raises(UsageError, match="cannot be used"):
-            Tls(certificate=str(tmp_path / "none"), key=str(tmp_path / "key")).for_members()
+            Place(listen=("::1", 0), tls_certificate=str(tmp_path / "none"), tls_key=str(tmp_path / "key")).trust()
 
     @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
     def test_in_a_group_every_address_is_none(self, host: str) -> None:
         with pytest.raises(UsageError, match="--advertise HOST:PORT"):
-            serve([], Place(host=host, port=0, group="g"), **_none())  # type: ignore[arg-type]
+            serve([], Place(listen=(host, 0), group="g"), **_none())  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
     def test_it_listens_on_addresses_of_both_kinds(self, host: str) -> None:
-        with starting._listening(Place(host=host, port=0, advertise=None)) as listening:
+        with starting._listening(Place(listen=(host, 0))) as listening:
             port = listening.getsockname()[1]
             socket.create_connection((host, port), timeout=5).close()
             with pytest.raises(UsageError, match="cannot listen on"):
-                starting._listening(Place(host=host, port=port, advertise=None))
+                starting._listening(Place(listen=(host, port)))
 
 
 def _none() -> dict[str, object]:

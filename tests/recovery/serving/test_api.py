@@ -17,6 +17,7 @@ from srfix.recovery.serving.starting import kept_for_one
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.stores.whereabouts import partition_of
 from srfix.serde.errors import UsageError
+from srfix.serde.registry.secret import BasicAuth, Secret
 from tests.recovery.serving.conftest import Member
 
 Start = Callable[..., Member]
@@ -175,12 +176,14 @@ def test_windows_between_times_and_without_what_is_beyond_the_retention(start: S
 
 
 def test_credentials_are_asked_for_but_not_by_probes(start: Start) -> None:
-    member = start(credentials=Credentials(token="s3cret"))
+    member = start(credentials=Credentials("Bearer s3cret"))
     assert member.http.get("/stores").status_code == 401
     assert member.http.get("/stores", headers={"authorization": "Bearer wrong"}).status_code == 401
     assert member.http.get("/stores", headers={"authorization": "bearer s3cret"}).status_code == 200
     assert member.http.get("/healthz").status_code == 200
-    basic = start(broker=member.broker, credentials=Credentials(user="ann", password="pw"), folder="other")
+    basic = start(
+        broker=member.broker, credentials=Credentials(BasicAuth("ann", Secret("pw")).header()), folder="other"
+    )
     assert basic.http.get("/stores", auth=("ann", "pw")).status_code == 200
     assert basic.http.get("/stores", auth=("ann", "no")).status_code == 401
     assert basic.http.get("/stores", headers={"authorization": "Basic %%%"}).status_code == 401

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import click
 
 from srfix.cli.command_classes import command
-from srfix.cli.commands.serve import credentials_given
+from srfix.cli.commands.serve import authorization
 from srfix.cli.commands.state.choosing import StoreChoice
 from srfix.cli.commands.state.reading import RowReading, reading_options
 from srfix.cli.commands.state.rows import print_rows_of_key
@@ -76,7 +76,7 @@ def query(
     answer = _asked(
         f"{url.rstrip('/')}/stores/{quote(store, safe='')}/keys/{quote(key, safe='')}",
         {name: str(value) for name, value in params.items() if value is not None},
-        credentials_given(token, user),
+        authorization(token, user),
     )
     rows = answer["rows"]
     if output is OutputFormat.JSON:
@@ -110,13 +110,17 @@ _COLUMNS: Final[Mapping[str, Callable[[dict[str, Any]], str | None]]] = {
 }
 
 
-def _asked(url: str, params: dict[str, str], given: dict[str, str]) -> dict[str, Any]:
+def _asked(url: str, params: dict[str, str], header: str | None) -> dict[str, Any]:
     import requests
 
-    headers = {"authorization": f"Bearer {given['token']}"} if "token" in given else {}
-    auth = (given["user"], given["password"]) if "user" in given else None
+    def authorized(request: requests.PreparedRequest) -> requests.PreparedRequest:
+        """Also keeps requests from looking for credentials of the host in ~/.netrc."""
+        if header is not None:
+            request.headers["Authorization"] = header
+        return request
+
     try:
-        response = requests.get(url, params=params, headers=headers, auth=auth, timeout=_TIMEOUT_S)
+        response = requests.get(url, params=params, auth=authorized, timeout=_TIMEOUT_S)
         document = response.json()
     except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, requests.exceptions.MissingSchema):
         raise UsageError("--url is not the address of a server. Give http://HOST:PORT, or https://HOST:PORT.") from None

@@ -11,7 +11,7 @@ import click
 from srfix.cli.command_classes import command
 from srfix.cli.commands.state.reading import RowReading, reading_options
 from srfix.cli.commands.state.written import kind_option
-from srfix.cli.commands.stores_to_serve import StoreLayout, StoresToServe
+from srfix.cli.commands.stores_to_serve import Layout, StoresToServe
 from srfix.cli.commands.watch import OFF, listen_address
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
@@ -26,9 +26,20 @@ from srfix.serde.errors import UsageError
 if TYPE_CHECKING:
     from srfix.recovery.serving.starting import Place
 
-_kind_options = handing_over(
+_layout_options = handing_over(
     "layout",
-    StoreLayout,
+    Layout,
+    click.option(
+        "--from-topic",
+        metavar="TOPIC",
+        help="The topic that the store restores from. Default: its changelog, or the source topic that a diagnosis finds.",
+    ),
+    click.option(
+        "--until",
+        type=Choice(Until),
+        help="Up to where rows come: committed for a reused source topic, as a restore, or end. Default: as a restore.",
+    ),
+    isolation_option,
     kind_option,
     click.option(
         "--retention-ms",
@@ -50,33 +61,12 @@ _kind_options = handing_over(
 )
 
 
-def _place(
-    *,
-    listen: tuple[str, int],
-    advertise: tuple[str, int] | None,
-    tls_certificate: str | None,
-    tls_key: str | None,
-    tls_ca: str | None,
-    group: str | None,
-    **several: Any,
-) -> Place:
+def _place(**values: Any) -> Place:
     try:
-        from srfix.recovery.serving.starting import Place, Tls, address_of
+        from srfix.recovery.serving.starting import Place
     except ImportError as error:
         raise UsageError(f"`srfix serve` needs {error.name}. Install it: pip install 'srfix[serve]'.") from None
-
-    if group is None and any(several.values()):
-        raise UsageError("--standbys and --global are for several members: give --group.")
-    tls = None
-    if tls_certificate is not None and tls_key is not None:
-        tls = Tls(certificate=tls_certificate, key=tls_key, authority=tls_ca)
-    elif (tls_certificate, tls_key, tls_ca) != (None, None, None):
-        raise UsageError(
-            "TLS needs both --tls-certificate and --tls-key; --tls-ca is for the other members' certificates."
-        )
-    host, port = listen
-    advertised = None if advertise is None else address_of(*advertise)
-    return Place(host=host, port=port, advertise=advertised, tls=tls, group=group, **several)
+    return Place(**values)
 
 
 def _address(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[str, int] | None:
@@ -85,26 +75,16 @@ def _address(ctx: click.Context, param: click.Parameter, text: str | None) -> tu
     return None if text is None else listen_address(ctx, param, text)
 
 
-def credentials_given(token: str | None, user: str | None) -> dict[str, str]:
-    """`token`, or `user` and `password`, whichever was given; empty without credentials."""
-    from srfix.serde.registry.secret import revealed
+def authorization(token: str | None, user: str | None) -> str | None:
+    """The header for the credentials that --token or --user names; None without them."""
+    from srfix.serde.registry.secret import BasicAuth, BearerAuth, Secret, revealed
 
     chosen = chosen_options("--token", "--user")
     if len(chosen) > 1:
         raise UsageError("Give either --token or --user.")
     if token is not None and "--token" in chosen:
-        return {"token": revealed(token)}
-    return {} if user is None else user_and_password(user)
-
-
-def user_and_password(text: str) -> dict[str, str]:
-    """Reads USER:PASSWORD, where PASSWORD or all of it may be env:NAME or file:PATH."""
-    from srfix.serde.registry.secret import revealed
-
-    user, colon, password = (revealed(text) if text.startswith(("env:", "file:")) else text).partition(":")
-    if not user or not colon:
-        raise UsageError("--user takes USER:PASSWORD; PASSWORD, or all of it, may be env:NAME or file:PATH.")
-    return {"user": user, "password": revealed(password)}
+        return BearerAuth(Secret.parse(token)).credentials().headers["Authorization"]
+    return None if user is None else BasicAuth.parse(revealed(user)).header()
 
 
 _place_options = handing_over(
@@ -147,16 +127,6 @@ _place_options = handing_over(
     metavar="NAME[,…]",
     help="Instead of stores: a topic, or several. Its rows are the last value of each key; it needs no application.",
 )
-@click.option(
-    "--from-topic",
-    metavar="TOPIC",
-    help="The topic that the store restores from. Default: its changelog, or the source topic that a diagnosis finds.",
-)
-@click.option(
-    "--until",
-    type=Choice(Until),
-    help="Up to where rows come: committed for a reused source topic, as a restore, or end. Default: as a restore.",
-)
 @option("--data-dir", metavar="DIR", help="Where srfix keeps the rows. It makes the directory.")
 @click.option(
     "--rows-in", metavar="URL", help="Keep the rows in a Redis or Valkey instead: redis://…, or redis+cluster://…."
@@ -167,8 +137,7 @@ _place_options = handing_over(
     metavar="DIR",
     help="A state directory of the application, whose rows are a head start; repeatable.",
 )
-@_kind_options
-@isolation_option
+@_layout_options
 @_place_options
 @option("--token", metavar="TOKEN", help="Ask for this bearer token; env:NAME or file:PATH.")
 @option("--user", metavar="USER:PASSWORD", help="Ask for this user; PASSWORD may be env:NAME or file:PATH.")
@@ -185,13 +154,10 @@ def serve(
     application: str | None,
     store: str | None,
     topic: str | None,
-    from_topic: str | None,
-    until: Until | None,
     data_dir: str | None,
     rows_in: str | None,
     state_dir: tuple[str, ...],
-    layout: StoreLayout,
-    isolation: str,
+    layout: Layout,
     place: Place,
     token: str | None,
     user: str | None,
@@ -226,13 +192,13 @@ def serve(
         raise UsageError("Give --data-dir DIR, where srfix keeps the rows, or --rows-in redis://….")
     if "--rows-in" in kept_in and (place.standbys or place.is_global):
         raise UsageError("With --rows-in, one member writes each partition: leave out --standbys and --global.")
-    if from_topic is not None and len(names) > 1:
+    if layout.from_topic is not None and len(names) > 1:
         raise UsageError("--from-topic is the topic of one store: give one --store.")
     if place.group is not None and place.group == application:
         raise UsageError(
             f"--group {place.group} is the application's own group. srfix must take no part in it: give another name."
         )
-    credentials, ending = Credentials(**credentials_given(token, user)), Ending()
+    credentials, ending = Credentials(authorization(token, user)), Ending()
     with ExitStack() as stack, suppress(Ended):
         stack.enter_context(ending.watch())
         if rows_in is not None and "--rows-in" in kept_in:
@@ -247,10 +213,9 @@ def serve(
             cluster=cluster,
             connection=connection,
             layout=layout,
-            isolation=isolation,
             stack=stack,
         )
-        stores = [to_serve.store(name, from_topic, until, reading) for name in names]
+        stores = [to_serve.store(name, reading) for name in names]
         for served in stores:
             spec = served.spec
             say(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -35,16 +35,17 @@ _ADDITIONAL_RETENTION_MS: Final = 86_400_000
 _TOMBSTONES_MS: Final = 86_400_000
 """The default of `delete.retention.ms`."""
 _VERSIONS_COUNT_S: Final = 60.0
-_PATIENCE: Final[Mapping[str, tuple[float | None, Any]]] = {
-    "connect_timeout_s": (CONNECT_SECONDS, 2.0),
-    "read_timeout_s": (REGISTRY_READ_SECONDS, 2.0),
-    "max_retries": (None, 0),
-}
-"""The registry's settings: their defaults, and what counts instead while a client waits for rows."""
+_PATIENCE_S: Final = 2.0
+"""How long a registry may be silent while a client waits for rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoreLayout:
+class Layout:
+    """Where the rows of a store come from, and how they are kept."""
+
+    from_topic: str | None
+    until: Until | None
+    isolation: str
     kind: str | None
     retention_ms: int | None
     segment_interval_ms: int | None
@@ -60,18 +61,17 @@ class StoresToServe:
     """Empty for topics."""
     cluster: Cluster
     connection: Connection
-    layout: StoreLayout
-    isolation: str
+    layout: Layout
     stack: ExitStack
     wrong_ids: dict[str, dict[str, Sequence[int]]] = field(default_factory=dict)
     """By store and subject."""
 
-    def store(self, name: str, from_topic: str | None, until: Until | None, reading: RowReading) -> Served:
+    def store(self, name: str, reading: RowReading) -> Served:
         """A store of the application, or a topic of this name."""
         from srfix.recovery.serving.questions import Served
 
         changelog = changelog_topic(self.application, name) if self.application else Topic(name)
-        spec = self._spec(name, changelog, from_topic, until)
+        spec = self._spec(name, changelog)
         source = subject_for(spec.topic, Role.VALUE)
         if reading.key_format is None and (reading.key_columns or reading.key_delimiter):
             reading = replace(reading, key_format=BY_SCHEMA)
@@ -95,15 +95,15 @@ class StoresToServe:
             wrong_ids=self.wrong_ids.get(name, {}),
         )
 
-    def _spec(self, name: str, changelog: Topic, from_topic: str | None, until: Until | None) -> ServedStore:
+    def _spec(self, name: str, changelog: Topic) -> ServedStore:
         from srfix.recovery.cluster.topic_lookup import partitions_of
         from srfix.recovery.facts.isolation import restore_isolation
         from srfix.recovery.serving.partition import ServedStore
         from srfix.recovery.state.writing.kinds import WrittenKind
         from srfix.recovery.state.writing.stores import StoreToWrite
 
-        topic = changelog if from_topic is None else Topic(from_topic)
-        if self.application and from_topic is None and topic not in self.cluster.topics():
+        topic = Topic(self.layout.from_topic or changelog)
+        if self.application and self.layout.from_topic is None and topic not in self.cluster.topics():
             topic = self._source(name)
         partitions = partitions_of(self.cluster, topic)
         known = self.cluster.topic_configs(topic)
@@ -121,7 +121,7 @@ class StoresToServe:
         if kind.has_retention and retention_ms is None and int(configs.get(config, -1)) > _ADDITIONAL_RETENTION_MS:
             retention_ms = int(configs[config]) - _ADDITIONAL_RETENTION_MS
             say_aside(f"{name}: the retention is {retention_ms:,} ms, {config} of {topic} less a day.")
-        reads = isolation_of(self.isolation)
+        reads = isolation_of(self.layout.isolation)
         if reads is None and self.application:
             reads = restore_isolation(self.cluster, self.application).isolation
         identity = self.cluster.topic_id(topic)
@@ -132,7 +132,7 @@ class StoresToServe:
             ),
             topic=topic,
             partitions=len(partitions),
-            until=until or (Until.END if topic == changelog else Until.COMMITTED),
+            until=self.layout.until or (Until.END if topic == changelog else Until.COMMITTED),
             isolation=reads or Isolation.READ_COMMITTED,
             tombstones_kept_ms=None
             if known.is_compacted is False
@@ -182,10 +182,10 @@ class StoresToServe:
         columns = None if reading.key_columns is None else given_columns(reading.key_columns)
         context = SerdeContext(topic, Role.KEY)
         given: Sequence[_Write] = ()
-        by_version: _Writers | None = None
+        by_version: Callable[[], Sequence[_Write]] | None = None
         if form == BY_SCHEMA or Format(form) not in SCHEMALESS:
             registry = self.stack.enter_context(_for_one_answer(self.connection).registry_client())
-            by_version = _Writers(registry, subject_for(topic, Role.KEY), columns)
+            by_version = _by_version(registry, subject_for(topic, Role.KEY), columns)
         else:
             options: dict[str, Any] = {} if reading.key_delimiter is None else {"delimiter": reading.key_delimiter}
             given = (SCHEMALESS[Format(form)](columns, **options),)
@@ -199,10 +199,16 @@ class StoresToServe:
 
 
 def _for_one_answer(connection: Connection) -> Connection:
-    """With less patience for a registry, unless the user has set it: somebody waits for an answer meanwhile."""
+    """With less patience for a registry, unless the user has set it: a client waits for an answer meanwhile."""
     settings = connection.registry
-    less = {name: ours for name, (default, ours) in _PATIENCE.items() if getattr(settings, name) == default}
-    return replace(connection, registry=replace(settings, **less))
+    connect_s, read_s = settings.connect_timeout_s, settings.read_timeout_s
+    less = replace(
+        settings,
+        connect_timeout_s=_PATIENCE_S if connect_s == CONNECT_SECONDS else connect_s,
+        read_timeout_s=_PATIENCE_S if read_s == REGISTRY_READ_SECONDS else read_s,
+        max_retries=settings.max_retries or 0,
+    )
+    return replace(connection, registry=less)
 
 
 def partitioner_of(name: str) -> Partitioner:
@@ -226,38 +232,30 @@ def partitioner_of(name: str) -> Partitioner:
     return found
 
 
-class _Writers:
+def _by_version(registry: RegistryClient, subject: Subject, columns: Columns | None) -> Callable[[], Sequence[_Write]]:
     """What writes a key under each version of its subject. A version that is registered later is seen within a minute; while
     the registry does not answer, those that are known count."""
+    from srfix.serde.formats.table import format_of
+    from srfix.serde.serializer import FRAMED
+    from srfix.serde.subjects.strategies import FixedSubject
 
-    def __init__(self, registry: RegistryClient, subject: Subject, columns: Columns | None) -> None:
-        self._registry = registry
-        self._subject = subject
-        self._columns = columns
-        self._by_version: dict[int, _Write] = {}
-        self._asked_s = 0.0
+    known: dict[int, _Write] = {}
+    subjects, asked_s = FixedSubject(key=subject), 0.0
 
-    def __call__(self) -> Sequence[_Write]:
-        if not self._by_version or time.monotonic() - self._asked_s > _VERSIONS_COUNT_S:
-            self._asked_s = time.monotonic()
+    def writers() -> Sequence[_Write]:
+        nonlocal asked_s
+        if not known or time.monotonic() - asked_s > _VERSIONS_COUNT_S:
+            asked_s = time.monotonic()
             try:
-                self._ask()
+                for number in set(registry.versions(subject)).difference(known):
+                    make = FRAMED[format_of(registry.version(subject, number).schema.schema_type)]
+                    known[number] = make(registry, columns, version=number, subjects=subjects, register=False)
             except SrfixError:
-                if not self._by_version:
+                if not known:
                     raise
-        return list(self._by_version.values())
+        return list(known.values())
 
-    def _ask(self) -> None:
-        from srfix.serde.formats.table import format_of
-        from srfix.serde.serializer import FRAMED
-        from srfix.serde.subjects.strategies import FixedSubject
-
-        for number in set(self._registry.versions(self._subject)).difference(self._by_version):
-            make = FRAMED[format_of(self._registry.version(self._subject, number).schema.schema_type)]
-            subjects = FixedSubject(key=self._subject)
-            self._by_version[number] = make(
-                self._registry, self._columns, version=number, subjects=subjects, register=False
-            )
+    return writers
 
 
 def _sql(columns: Columns) -> dict[str, str]:

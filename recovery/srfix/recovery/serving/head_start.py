@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from srfix.recovery.errors import StateDirectoryError
+from srfix.recovery.facts.rows_on_disk import Place
 from srfix.recovery.serving.partition import RestoredRow, ServedPartition
-from srfix.recovery.state.directory import StoreDirectory, Task
+from srfix.recovery.state.checkpoints import OffsetMeaning
 from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading.store import StateStore, open_store
-from srfix.serde.subjects.names import Topic
+from srfix.recovery.stores.differences import changelog_key
 
 HeadStart = Callable[[ServedPartition], None]
 _WITHOUT = (StoreFormat.VERSIONED, StoreFormat.LIST_VALUE, StoreFormat.SUBSCRIPTION)
@@ -42,20 +43,22 @@ def head_start_from(folders: Iterable[Path]) -> HeadStart:
                 f"partition {part.number} begins without a state directory: {places} has none of it for {whose}"
             )
         for state, task, directory in directories:
-            offset = _offset(task, directory, served.topic, part.number)
+            place = Place(state=state, task=task, store=directory)
+            reached = place.reached(served.topic, part.number, OffsetMeaning.LAST_RECORD)
             store = open_store(state, task, directory)
             why = None
-            if offset is None:
+            if reached is None:
                 why = f"it has no offset of {served.topic}"
             elif store.format in _WITHOUT or store.format is not served.store.kind.format:
                 why = f"it is of the kind {store.format.value}"
             elif served.forgets_deletes_since(Path(directory.path).stat().st_mtime_ns // 1_000_000):
                 why = "it is so old that the topic may have forgotten deletes (delete.retention.ms)"
-            if offset is None or why is not None:
+            if reached is None or why is not None:
                 part.notes.append(f"partition {part.number} begins without {directory.path}: {why}")
                 continue
             try:
-                part.start_with(_records(store), offset)
+                # The last record is read once more, which changes nothing.
+                part.start_with(_records(store), max(reached - 1, 0))
             except StateDirectoryError as error:
                 if part.is_abandoned:
                     raise
@@ -65,20 +68,8 @@ def head_start_from(folders: Iterable[Path]) -> HeadStart:
     return start
 
 
-def _offset(task: Task, directory: StoreDirectory, topic: Topic, partition: int) -> int | None:
-    """The offset that was written down. Whether it is the last record's or the next one's depends on the version; the
-    record at it is read once more, which changes nothing."""
-    for written in (directory.offsets, task.checkpoint):
-        for entry in () if written is None else written.entries:
-            if (entry.topic, entry.partition) == (topic, partition) and entry.offset is not None:
-                return entry.offset
-    return None
-
-
 def _records(store: StateStore) -> Iterator[RestoredRow]:
-    windows = store.format.layout.windows
     for row in store.rows():
-        key = row.key if windows is None or row.window is None else windows.encode(row.key, row.window)
-        yield key, row.value, row.timestamp_ms, row.headers
+        yield changelog_key(store, row), row.value, row.timestamp_ms, row.headers
     if store.damage:
         raise StateDirectoryError(store.damage[0].problem)

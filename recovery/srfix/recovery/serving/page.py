@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import jinja2
@@ -19,6 +20,7 @@ from starlette.routing import Route
 from srfix.recovery.serving.api import Api
 from srfix.recovery.serving.documents import AtTime
 from srfix.recovery.serving.partition import ServedPartition
+from srfix.serde.errors import SrfixError
 
 _PAGE: Final = """<!doctype html>
 <html lang="en">
@@ -121,11 +123,13 @@ class _Families(Collector):
 
 
 def _numbers(part: ServedPartition) -> Mapping[str, int | None]:
-    return {
+    numbers: dict[str, int | None] = {
         "offset": part.offset,
         "lag_records": part.lag,
         "lag_milliseconds": part.lag_ms,
         "records": part.applied,
         "record_bytes": part.applied_bytes,
-        **part.measured(),
     }
+    with suppress(SrfixError):  # of a Redis that does not answer
+        numbers |= part.measured()
+    return numbers

@@ -19,6 +19,7 @@ import msgspec
 
 from srfix.recovery.errors import StateDirectoryError, WrittenElsewhereError
 from srfix.recovery.serving.databases import Changes, MakeDatabase
+from srfix.recovery.serving.partition import Progress
 from srfix.recovery.state.rocksdb import ROWS_IN_A_CHUNK, OpenedDatabase
 from srfix.serde.errors import UsageError
 
@@ -67,12 +68,8 @@ def _in_words() -> Iterator[None]:
         raise StateDirectoryError(f"Redis did not do what was asked ({type(error).__name__})") from None
 
 
-class _Progress(msgspec.Struct):
-    offset: int
-
-
 def _offset(progress: bytes | None) -> int:
-    return 0 if progress is None else msgspec.json.decode(progress, type=_Progress).offset
+    return 0 if progress is None else msgspec.json.decode(progress, type=Progress).offset
 
 
 class RedisDatabase:
@@ -154,14 +151,9 @@ class RedisDatabase:
 
 class _RedisRows(OpenedDatabase):
     def __init__(self, client: Any, name: str, family: str) -> None:
-        super().__init__({})
+        super().__init__({family: client})
         self._client = client
         self._name = name
-        self._family = family
-
-    @property
-    def families(self) -> frozenset[str]:
-        return frozenset({self._family})
 
     def chunks(
         self, family: str, *, start: bytes | None = None, size: int = ROWS_IN_A_CHUNK
