@@ -8,6 +8,8 @@ import socket
 import subprocess
 import time
 from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -17,6 +19,10 @@ import requests
 from srfix.cli.commands.query import query
 from srfix.cli.commands.serve import authorization
 from srfix.cli.commands.stores_to_serve import partitioner_of
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.registry.http.intercept import Fault
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.serving import starting
 from srfix.recovery.serving.starting import Place, serve
 from srfix.serde.errors import UsageError
@@ -183,26 +189,18 @@ class TestQueryOfADirectory:
         assert "s3cret" not in done.stderr
 
 
-@pytest.mark.parametrize("what", [SHOP, ["--topic", "shop-users-changelog"]])
-def test_serve_answers_until_it_is_told_to_end(tmp_path: Path, what: list[str]) -> None:
-    """Rows of a topic, by the command's own server and its own client."""
-    from srfix.fixtures.broker.client import ProducedRecord
-    from srfix.fixtures.broker.embedded import EmbeddedBroker
-
-    topic = "shop-users-changelog"
-    with EmbeddedBroker(topics={topic: 1}) as broker:
-        broker.produce([ProducedRecord(topic=topic, partition=0, key=b"ann", value=b"one")])
-        command = [
-            *(SRFIX, "serve", *what),
-            *("--bootstrap-servers", broker.bootstrap_servers, "--data-dir", str(tmp_path / "rows")),
-            *("--listen", "127.0.0.1:0", "--user", "ann:env:PW"),
-        ]
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment({"PW": "s3cret"})
-        )
-        with process:
-            assert process.stdout is not None
-            lines: list[str] = []
+@contextmanager
+def served(broker: EmbeddedBroker, folder: Path, *options: str, env: Mapping[str, str] | None = None) -> Iterator[str]:
+    """The URL of `srfix serve`, as a process of its own that is ready; it ends well, and shows no secret."""
+    command = [
+        *(SRFIX, "serve", *options, "--bootstrap-servers", broker.bootstrap_servers),
+        *("--data-dir", str(folder / "rows"), "--listen", "127.0.0.1:0"),
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(env))
+    with process:
+        assert process.stdout is not None
+        lines: list[str] = []
+        try:
             while not lines or not lines[-1].startswith("Listening on "):
                 lines.append(process.stdout.readline())
             url = lines[-1].removeprefix("Listening on ").strip()
@@ -210,14 +208,48 @@ def test_serve_answers_until_it_is_told_to_end(tmp_path: Path, what: list[str]) 
             while requests.get(f"{url}/readyz", timeout=5).status_code != 200:
                 assert time.monotonic() < until_s
                 time.sleep(0.05)
+            yield url
+        finally:
+            process.send_signal(signal.SIGTERM)
+            rest = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert "s3cret" not in "".join((*lines, *rest))
+
+
+@pytest.mark.parametrize("what", [SHOP, ["--topic", "shop-users-changelog"]])
+def test_serve_answers_until_it_is_told_to_end(tmp_path: Path, what: list[str]) -> None:
+    """Rows of a topic, by the command's own server and its own client."""
+    with EmbeddedBroker(topics={"shop-users-changelog": 1}) as broker:
+        broker.produce([ProducedRecord(topic="shop-users-changelog", partition=0, key=b"ann", value=b"one")])
+        with served(broker, tmp_path, *what, "--user", "ann:env:PW", env={"PW": "s3cret"}) as url:
             assert requests.get(f"{url}/stores", timeout=5).status_code == 401
             done = srfix("query", what[-1], "ann", "--output", "json", "--url", url, "--user", "ann:s3cret")
             (row,) = map(json.loads, done.stdout.splitlines())
-            application = "shop" if what[0] == "--application" else None
+            application = "shop" if what == SHOP else None
             assert (done.returncode, row["value"]["text"], row["application"]) == (0, "one", application)
             assert "Position: " in done.stderr
             assert srfix("query", what[-1], "bob", "--url", url, "--user", "ann:s3cret").returncode == 1
-            process.send_signal(signal.SIGTERM)
-            rest = process.communicate(timeout=30)
-        assert process.returncode == 0
-        assert "s3cret" not in "".join((*lines, *rest))
+            refused = srfix("query", what[-1], "bob", "--url", url)
+            assert (refused.returncode, "Give --token or --user." in refused.stderr) == (2, True)
+
+
+def test_a_registry_that_falls_silent_holds_up_only_what_it_must_be_asked(tmp_path: Path) -> None:
+    """Keys and values with ids that are known go on being answered; other answers name the registry."""
+    with EmbeddedBroker(topics={"users": 1}) as broker, FixtureRegistry() as registry:
+        for subject in ("users-key", "users-value"):
+            registry.seed(subject, '"string"')
+        other = registry.seed("other-value", '"long"')
+        keys = [b"\x00\x00\x00\x00\x01\x06" + key for key in (b"ann", b"bob")]
+        values = [b"\x00\x00\x00\x00\x01\x06one", other.to_bytes(5, "big") + b"\x02"]
+        broker.produce(
+            ProducedRecord(topic="users", partition=0, key=key, value=value)
+            for key, value in zip(keys, values, strict=True)
+        )
+        formats = ("--key-columns", "ID STRING", "--value-format", "schema")
+        with served(broker, tmp_path, *TOPIC, *formats, "--registry", registry.url) as url:
+            known, unknown = (f"{url}/stores/users/keys/{key}" for key in ("ann", "bob"))
+            assert requests.get(known, timeout=20).json()["rows"][0]["value"] == "one"
+            registry.intercept(Fault(delay_s=60))
+            answer = requests.get(unknown, timeout=10)
+            assert (answer.status_code, registry.url in answer.json()["error"]) == (503, True)
+            assert requests.get(known, timeout=2).json()["rows"][0]["value"] == "one"

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Final
 
 import anyio.to_thread
@@ -97,8 +97,15 @@ class Rounds:
         await anyio.to_thread.run_sync(self._node.settle)
         for part in self._node.parts():
             while part.notes:
-                self.notes.append(f"{part.served.name}: {part.notes.pop(0)}.")
-                self._tell(self.notes[-1])
+                self._note(f"{part.served.name}: {part.notes.pop(0)}.")
+        for problem in (*self.problems.values(), *self._node.problems()):
+            self._note(problem)
+
+    def _note(self, text: str) -> None:
+        """Keeps a line, and tells it if it is new."""
+        if text not in self.notes:
+            self.notes.append(text)
+            self._tell(text)
 
     async def _send_heartbeats(self) -> None:
         self._send(HEARTBEAT_PATH, _Heartbeat(host=self._node.address, timestamp=time.time_ns() // 1_000_000))
@@ -133,12 +140,20 @@ class Rounds:
         for address in self._node.membership.members().addresses - {self._node.address}:
             url = f"{self._scheme}://{address}{path}"
             if url not in self._sending:
-                task = self._sending[url] = asyncio.ensure_future(self._post(url, body))
+                task = self._sending[url] = asyncio.ensure_future(self._post(address, url, body))
                 task.add_done_callback(lambda _task, url=url: self._sending.pop(url))  # type: ignore[misc]
 
-    async def _post(self, url: str, body: bytes) -> None:
-        with suppress(Exception):  # of whatever kind: that member will be found dead
-            await self._client.post(url, content=body, timeout=_TIMEOUT_S)
+    async def _post(self, address: str, url: str, body: bytes) -> None:
+        try:
+            response = await self._client.post(url, content=body, timeout=_TIMEOUT_S)
+            why = None if response.is_success else f"it answers {response.status_code}"
+        except Exception as error:  # noqa: BLE001  (of whatever kind: that member will be found dead)
+            why = f"{type(error).__name__} {error}".strip()
+        if why is not None:
+            self._note(
+                f"The member {address} does not take this member's heartbeats ({why}). If it runs, give all members the same "
+                "credentials and TLS, and each the --advertise by which the others reach it."
+            )
 
     async def _heartbeat(self, request: Request) -> Response:
         self._node.liveness.beat(msgspec.json.decode(await request.body(), type=_Heartbeat).host)
