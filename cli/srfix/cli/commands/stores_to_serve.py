@@ -124,7 +124,6 @@ class StoresToServe:
         reads = isolation_of(self.layout.isolation)
         if reads is None and self.application:
             reads = restore_isolation(self.cluster, self.application).isolation
-        identity = self.cluster.topic_id(topic)
         return ServedStore(
             application=self.application,
             store=StoreToWrite(
@@ -137,19 +136,23 @@ class StoresToServe:
             tombstones_kept_ms=None
             if known.is_compacted is False
             else int(configs.get("delete.retention.ms", _TOMBSTONES_MS)),
-            origin=self.cluster.cluster_id if identity is None else f"{self.cluster.cluster_id}/{identity}",
+            origin=self.cluster.cluster_id,
+            topic_id=self.cluster.topic_id(topic),
         )
 
     def _source(self, name: str) -> Topic:
         """The topic that the store restores from, by a diagnosis, which also finds ids under wrong subjects."""
         from srfix.cli.options.options import READERS, Selection
         from srfix.cli.session import open_session
+        from srfix.recovery.cluster.topic_lookup import did_you_mean
         from srfix.recovery.findings import Severity
 
         selection = Selection(
             application=self.application, store=name, sources={}, reader=READERS[-1], streams_version=None
         )
-        say_aside(f"{changelog_topic(self.application, name)} does not exist: looking for the source topic of {name}.")
+        changelog = changelog_topic(self.application, name)
+        meant = did_you_mean(changelog, self.cluster.topics())
+        say_aside(f"There is no topic {changelog}.{meant} srfix looks for the source topic of {name}.")
         with open_session(self.connection, selection, quiet=True) as session:
             examination = session.examine()
         for finding in examination.diagnosis.findings:

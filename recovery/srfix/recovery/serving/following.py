@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future
 from threading import Event, Lock, Thread
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -16,13 +16,14 @@ from confluent_kafka import (
     KafkaError,
     KafkaException,
     Message,
+    TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec
+from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec, TopicDescription
 
 from srfix.recovery.serving.partition import ServedPartition
 from srfix.recovery.stores.choices import Until
-from srfix.serde.errors import SrfixError
+from srfix.serde.errors import ClusterError, SrfixError
 from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
 from srfix.serde.subjects.names import Topic
 
@@ -65,6 +66,9 @@ class Follower:
         """Partitions that are paused, and when they go on; `_NEVER` for one that waits until its limit moves."""
         self._looked_s = -_NEVER
         self._asked: dict[Place, Future[ListOffsetsResultInfo]] = {}
+        self._described: dict[str, Future[TopicDescription]] = {}
+        self._ids: dict[str, str] = {}
+        """Of topics that have an id: that of the topic whose records were read."""
         self._has_changed = Event()
         self._is_over = Event()
         self._lock = Lock()
@@ -122,7 +126,10 @@ class Follower:
         with self._lock:
             self._parts = {}
             for partition in self._wanted:
-                self._parts.setdefault((partition.served.topic, partition.number), []).append(partition)
+                served = partition.served
+                self._parts.setdefault((served.topic, partition.number), []).append(partition)
+                if served.topic_id is not None:
+                    self._ids.setdefault(served.topic, served.topic_id)
             for known in (self._next, self._limits, self._ends, self._waiting, self._asked):
                 known.clear()
             self._consumer.assign([self._start(place) for place in self._parts])
@@ -146,7 +153,8 @@ class Follower:
 
     def _look(self) -> None:
         """Asks about every second where the logs end, or up to where they are to be read."""
-        if self._asked and all(future.done() for future in self._asked.values()):
+        asked: list[Future[Any]] = [*self._asked.values(), *self._described.values()]
+        if asked and all(future.done() for future in asked):
             self.problem = None
             for place, future in self._asked.items():
                 error = future.exception()
@@ -154,8 +162,9 @@ class Follower:
                     self._see(place, future.result().offset)
                 elif isinstance(error, Exception):
                     self.problem = self._client.failed(f"asking for the end of {place[0]}[{place[1]}]", error)
-            self._asked.clear()
-        if self._asked or time.monotonic() - self._looked_s < _LOOK_EVERY_S:
+            self._see_topics()
+            self._asked, self._described = {}, {}
+        if self._asked or self._described or time.monotonic() - self._looked_s < _LOOK_EVERY_S:
             return
         self._looked_s = time.monotonic()
         limited: dict[str, list[Place]] = defaultdict(list)
@@ -163,6 +172,8 @@ class Follower:
         for place, (part, *_others) in self._parts.items():
             (limited[part.served.application] if part.served.until is Until.COMMITTED else unlimited).append(place)
         self._ask_ends(unlimited)
+        topics = TopicCollection(sorted(self._ids))
+        self._described = self._admin.describe_topics(topics, request_timeout=_TIMEOUT_S) if self._ids else {}
         for group, places in limited.items():
             try:
                 self._limits.update({place: offset or 0 for place, offset in self._committed(group, places).items()})
@@ -175,6 +186,25 @@ class Follower:
                 if self._waiting.get(place) == _NEVER and self._next_to_apply(place) < self._limits[place]:
                     self._go_on(place)
                 self._pass_gap(place)
+
+    def _see_topics(self) -> None:
+        """Reads a topic from its start if it is not the one that was read before, by its id."""
+        for topic, future in self._described.items():
+            error = future.exception()
+            if isinstance(error, KafkaException) and error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                self.problem = ClusterError(
+                    f"There is no topic {topic!r} any more. Its rows stay as they are. If it is made again, srfix reads it "
+                    "from its start."
+                )
+            elif isinstance(error, Exception):
+                acl = f"Describe on topic {topic!r}"
+                self.problem = self._client.failed(f"asking about the topic {topic!r}", error, acl=acl)
+            elif str(future.result().topic_id) != self._ids[topic]:
+                self._ids[topic] = str(future.result().topic_id)
+                for place in [place for place in self._parts if place[0] == topic]:
+                    for part in self._parts[place]:
+                        part.start_anew("its topic was deleted and made again")
+                    self._go_on(place)
 
     def _ask_ends(self, places: Collection[Place]) -> None:
         if not places:
@@ -248,5 +278,11 @@ class Follower:
                 part.start_anew(f"its log does not have, or no longer has, the offset {part.offset}")
             if place in self._parts:
                 self._go_on(place)
+        elif error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+            pass  # it is in no group
         elif not error.retriable():
-            self.problem = self._client.failed(f"reading {place[0]}[{place[1]}]" if place[0] else "reading", error)
+            failed = self._client.failed(f"reading {place[0]}[{place[1]}]", error, acl=f"Read on topic {place[0]!r}")
+            if place not in self._parts:
+                self.problem = failed
+            for part in self._parts.get(place, ()):
+                part.problem = failed.message  # librdkafka says it once; it holds until records come

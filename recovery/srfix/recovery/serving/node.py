@@ -117,6 +117,11 @@ class Node:
                         held[place] = self._open(store, number, held)
                     except SrfixError as error:
                         unopened.append(f"Partition {number} of {store.name} cannot be opened: {error.message}")
+                elif place in held and not held[place].database.is_near:
+                    try:
+                        held[place].database.parts()  # nobody else may ask it for long
+                    except SrfixError as error:
+                        unopened.append(f"Partition {number} of {store.name}: {error.message}")
         self._unopened = unopened
         self._hold(held)
 
@@ -188,7 +193,7 @@ class Node:
         yield from (error.message for error in errors if error is not None)
         yield from self._unopened
         for part in self.parts():
-            if part.problem is not None:
+            if part.problem is not None and part.lag != 0:
                 yield f"Partition {part.number} of {part.served.name}: {part.problem}"
 
     def candidates(self, store: Served, number: int, freshness: Freshness) -> tuple[list[Candidate], list[NotChosen]]:

@@ -64,7 +64,9 @@ class ServedStore:
     """How long the topic keeps tombstones (`delete.retention.ms`), if it is compacted. A database that was left alone for
     longer could lack deletes, so it is filled anew."""
     origin: str = ""
-    """The cluster, and the topic's id if it has one: rows of another origin are not served."""
+    """The cluster: rows of another origin are not served."""
+    topic_id: str | None = None
+    """The id that the topic has until it is deleted (KIP-516), if the cluster gives it one: nor are those of another id."""
 
     @property
     def name(self) -> str:
@@ -73,7 +75,8 @@ class ServedStore:
     @property
     def made_of(self) -> str:
         store = self.store
-        return "/".join(map(str, (self.origin, self.topic, store.kind.value, store.retention_ms, store.interval_ms)))
+        of_topic = (self.origin, self.topic) if self.topic_id is None else (self.origin, self.topic, self.topic_id)
+        return "/".join(map(str, (*of_topic, store.kind.value, store.retention_ms, store.interval_ms)))
 
     def forgets_deletes_since(self, time_ms: int) -> bool:
         """True if the topic may have lost tombstones of records before this time."""

@@ -195,7 +195,7 @@ def _server(api: Api, place: Place) -> uvicorn.Server:
             loop="uvloop",
             ws="none",
             lifespan="on",
-            log_level="warning",
+            log_level="error",  # anybody can make it warn, as often as he likes
             access_log=False,
             server_header=False,
             backlog=_BACKLOG,
