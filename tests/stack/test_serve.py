@@ -17,9 +17,11 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
+from confluent_kafka.admin import AdminClient
 
 from parts.streams.application import lose_state
+from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.recovery.stores.whereabouts import partition_of
 from srfix.serde.subjects.names import changelog_topic
@@ -156,3 +158,33 @@ def test_members_that_are_killed_and_stopped_are_passed_over(broker: KraftBroker
         os.kill(first.process.pid, signal.SIGTERM)
         assert first.process.wait(15) == 0
         ask_everything(second, third)
+
+
+def test_a_topic_that_is_made_again_is_read_again(broker: KraftBroker, tmp_path: Path) -> None:
+    """While the member runs, and while it does not; longer than before, so that no offset shows it."""
+    topic = f"users-{uuid4().hex[:8]}"
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+
+    def make_again(key: str, count: int) -> None:
+        with suppress(KafkaException):
+            admin.delete_topics([topic])[topic].result(10)
+        broker.create_topic(topic, 1)
+        broker.produce(ProducedRecord(topic=topic, partition=0, key=key.encode(), value=b"v") for _ in range(count))
+
+    def answers(member: Serve, *keys: str) -> list[int]:
+        return [member.get(f"/stores/{topic}/keys/{key}")[0] for key in keys]
+
+    make_again("ann", 1)
+    member = Serve(tmp_path, "--topic", topic, "--bootstrap-servers", broker.bootstrap_servers)
+    with serving([member]):
+        assert answers(member, "ann", "bob") == [200, 404]
+        make_again("bob", 5)
+        deadline = time.monotonic() + _READY_S
+        while answers(member, "ann", "bob") != [404, 200]:
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        assert "its topic was deleted and made again" in member.get("/stores")[1]["notes"][-1]
+    make_again("cyd", 9)
+    member.start()
+    with serving([member]):
+        assert answers(member, "bob", "cyd") == [404, 200]

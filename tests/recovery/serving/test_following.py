@@ -8,8 +8,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import pytest
+from confluent_kafka import KafkaError, Message
 
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
@@ -70,6 +72,22 @@ class Followed:
 
     def produce(self, number: int, *keys: bytes, value: bytes | None = b"v") -> None:
         self.broker.produce(ProducedRecord(topic=TOPIC, partition=number, key=key, value=value) for key in keys)
+
+
+@dataclass(frozen=True)
+class _Denied:
+    """The methods of `confluent_kafka.Message` that are asked of an error."""
+
+    code: int
+
+    def error(self) -> KafkaError:
+        return KafkaError(self.code)
+
+    def topic(self) -> str:
+        return TOPIC
+
+    def partition(self) -> int:
+        return 0
 
 
 def until(is_so: Callable[[], bool]) -> None:
@@ -217,7 +235,19 @@ class TestFaults:
         followed.follow(part)
         until(lambda: part.offset == 2)
         assert keys(part) == [b"a", b"b"]
-        assert "no longer has the offset 1000" in part.notes[0]
+        assert part.notes == ["partition 0 is filled anew: its log does not have, or no longer has, the offset 1000"]
+
+    def test_what_may_not_be_read_is_said_until_it_is_read(self, followed: Followed) -> None:
+        part = followed.partition(0)
+        follower = followed.follow(part)
+        until(lambda: part.lag.is_caught_up)
+        follower._take_event(cast("Message", _Denied(KafkaError.TOPIC_AUTHORIZATION_FAILED)))
+        assert f"The ACL to ask for is Read on topic {TOPIC!r}." in (part.problem or "")
+        follower._take_event(cast("Message", _Denied(KafkaError.GROUP_AUTHORIZATION_FAILED)))
+        assert not followed.problems
+        followed.produce(0, b"a")
+        until(lambda: part.problem is None)
+        assert keys(part) == [b"a"]
 
     def test_an_end_that_nobody_confirms_is_not_known(
         self, followed: Followed, monkeypatch: pytest.MonkeyPatch

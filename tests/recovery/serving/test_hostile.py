@@ -114,7 +114,7 @@ def test_what_one_asks_for_in_bytes_does_not_change_a_pull_query(member: Member)
 @contextmanager
 def listening(member: Member) -> Iterator[tuple[str, int]]:
     """The member on a real socket."""
-    place = Place(host="127.0.0.1", port=0, advertise=None)
+    place = Place(listen=("127.0.0.1", 0))
     taken = starting._listening(place)
     server: uvicorn.Server = starting._server(member.api, place)
     server.config.lifespan = "off"

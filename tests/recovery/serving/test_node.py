@@ -115,6 +115,30 @@ class TestSettle:
         node.settle()
         assert sorted(part.number for part in node.parts()) == [0, 1, 2]
 
+    def test_a_database_elsewhere_that_does_not_answer_is_said(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        node = node_of(tmp_path)
+
+        def silent() -> list[int]:
+            raise StateDirectoryError("no answer")
+
+        (part,) = node.parts()
+        monkeypatch.setattr(part.database, "is_near", False)
+        monkeypatch.setattr(part.database, "parts", silent)
+        with pytest.raises(StateDirectoryError, match=r"^Partition 0 of users: no answer$"):
+            node.settle()
+        monkeypatch.undo()
+        node.settle()
+
+    def test_what_keeps_it_from_reading_is_said_while_there_is_more_to_read(self, tmp_path: Path) -> None:
+        node = node_of(tmp_path, values=[b"1"])
+        (part,) = node.parts()
+        part.problem = "it may not."
+        assert not list(node.problems())
+        part.see_end(2)
+        assert list(node.problems()) == ["Partition 0 of users: it may not."]
+
     def test_a_partition_stays_until_its_new_holder_has_caught_up(self, tmp_path: Path) -> None:
         node = node_of(tmp_path, ["b:1"], standbys=0, values=[b"1"])
         neighbours = cast("Neighbours", node.membership)

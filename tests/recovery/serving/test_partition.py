@@ -106,6 +106,13 @@ def test_a_head_start_that_was_not_finished_counts_for_nothing(tmp_path: Path) -
     assert (part.offset, [row.key for row in rows_of(part)]) == (7_000, [b"a"])
 
 
+def test_a_head_start_beyond_the_end_of_its_log_is_not_shown(tmp_path: Path) -> None:
+    part = opened(tmp_path, KV)
+    part.start_with(iter([(b"a", b"1", 0, ())]), 100)
+    part.see_end(5)
+    assert (part.progress.is_mixed, part.progress.is_filled, part.lag.is_caught_up) == (True, False, False)
+
+
 def test_what_it_says_of_its_lag(tmp_path: Path) -> None:
     part = opened(tmp_path, KV)
     assert (part.lag.records, part.lag.lag_ms, part.lag.is_caught_up) == (None, None, False)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _Answer = TypeVar("_Answer")
 _FIRST_TRY_S: Final = 1.0
+_NO_ID: Final = "A" * 22
+"""The id 0, in base64: a broker gives it to all topics if it knows no ids."""
 
 
 class Cluster:
@@ -90,6 +92,21 @@ class Cluster:
                 self.cluster_id = listing.cluster_id or ""
                 self._listed = {Topic(name): len(listing.topics[name].partitions) for name in sorted(listing.topics)}
                 return self._listed
+
+    def topic_id(self, topic: str) -> str | None:
+        """The id that a topic has until it is deleted (KIP-516); None if the cluster gives it none.
+
+        :raises AccessDeniedError: if this user may not ask about the topic.
+        :raises ClusterError: if the topic does not exist, or no broker answers in time.
+        """
+        from confluent_kafka import TopicCollection
+
+        if self._lacks_controller:
+            return None
+        futures = self._open_admin().describe_topics(TopicCollection([topic]), request_timeout=self._timeout_s)
+        described = self._answer(f"asking for the id of {topic!r}", futures[topic], acl=f"Describe on topic {topic!r}")
+        identity = str(described.topic_id)
+        return None if identity == _NO_ID else identity
 
     def hidden_topics(self, topics: Iterable[str]) -> frozenset[Topic]:
         """The given names that this user may not ask about. The listing lacks these topics, whether they exist or not.

@@ -161,6 +161,7 @@ class Api:
             member=self.node.address,
             members=sorted(self.node.membership.members().addresses),
             stores=[self._store_document(store) for store in self.node.stores.values()],
+            notes=list(self._rounds.notes),
             problems=self.problems(),
         )
 
@@ -169,8 +170,11 @@ class Api:
 
     def _store_document(self, store: Served) -> ServedStoreDocument:
         reads, missing = self._whereabouts(store, range(store.spec.partitions))
-        kind, until = store.spec.store.kind.value, store.spec.until.value
-        return ServedStoreDocument.of(store.spec, kind=kind, until=until, partitions=reads, missing=missing)
+        spec, kind, until = store.spec, store.spec.store.kind.value, store.spec.until.value
+        whose = spec.application or None
+        return ServedStoreDocument.of(
+            spec, application=whose, kind=kind, until=until, partitions=reads, missing=missing
+        )
 
     def _whereabouts(self, store: Served, numbers: Sequence[int]) -> tuple[list[PartitionRead], list[NotChosen]]:
         reads: list[PartitionRead] = []

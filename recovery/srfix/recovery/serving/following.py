@@ -9,12 +9,20 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from threading import Event, Lock, Thread
 from typing import Final, TypeAlias
 
-from confluent_kafka import OFFSET_BEGINNING, IsolationLevel, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import OffsetSpec
 
 from srfix.recovery.serving.partition import ServedPartition, ServedStore
 from srfix.recovery.stores.choices import Until
-from srfix.serde.errors import SrfixError
+from srfix.serde.errors import ClusterError, SrfixError
 from srfix.serde.properties.kafka_client import ReadOnlyClient
 from srfix.serde.subjects.names import Topic
 
@@ -45,6 +53,8 @@ class Follower:
         self._client = client
         self._served = served
         self._committed = committed
+        self._topic_id = served.topic_id
+        """That of the topic whose records were read; None if topics have none."""
         self._parts: dict[int, ServedPartition] = {}
         self._has_changed = False
         self._met: dict[int, int] = {}
@@ -81,6 +91,10 @@ class Follower:
         parts, asked_s = self._parts, time.monotonic()
         places = [(self._served.topic, number) for number in parts]
         problem, self._problem = self._problem, None
+        try:
+            self._see_topic()
+        except SrfixError as error:
+            problem = error
         if self._served.until is Until.COMMITTED:
             for (_topic, number), offset in self._committed(self._served.application, places).items():
                 parts[number].see_end(offset or 0, asked_s)
@@ -94,9 +108,33 @@ class Follower:
                 try:
                     parts[asked.partition].see_end(future.result(_TIMEOUT_S + 1).offset, asked_s)
                 except (KafkaException, TimeoutError) as error:
-                    problem = self._client.failed(f"asking for the end of {asked.topic}[{asked.partition}]", error)
+                    problem = problem or self._client.failed(
+                        f"asking for the end of {asked.topic}[{asked.partition}]", error
+                    )
         if problem is not None:
             raise problem
+
+    def _see_topic(self) -> None:
+        """Reads the topic from its start if it is not the one that was read before, by its id."""
+        topic = self._served.topic
+        if self._topic_id is None:
+            return
+        (future,) = self._admin.describe_topics(TopicCollection([topic]), request_timeout=_TIMEOUT_S).values()
+        try:
+            topic_id = str(future.result(_TIMEOUT_S + 1).topic_id)
+        except (KafkaException, TimeoutError) as error:
+            if isinstance(error, KafkaException) and error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise ClusterError(
+                    f"There is no topic {topic!r} any more. Its rows stay as they are. If it is made again, srfix reads it "
+                    "from its start."
+                ) from None
+            acl = f"Describe on topic {topic!r}"
+            raise self._client.failed(f"asking about the topic {topic!r}", error, acl=acl) from None
+        if topic_id != self._topic_id:
+            with self._lock:
+                self._topic_id, self._has_changed = topic_id, True
+                for part in self._parts.values():
+                    part.start_anew("its topic was deleted and made again")
 
     def close(self) -> None:
         self._is_over.set()
@@ -185,7 +223,11 @@ class Follower:
                 self._met[part.number] = message.offset() or 0
         elif error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
             if part is not None:
-                part.start_anew(f"the log no longer has the offset {part.offset}")
+                part.start_anew(f"its log does not have, or no longer has, the offset {part.offset}")
                 self._wait(part, 0.0)
-        elif not error.retriable():
-            self._problem = self._client.failed(f"reading {topic}[{number}]" if topic else "reading", error)
+        elif error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED and not error.retriable():  # it is in no group
+            failed = self._client.failed(f"reading {topic}[{number}]", error, acl=f"Read on topic {topic!r}")
+            if part is None:
+                self._problem = failed
+            else:
+                part.problem = failed.message  # librdkafka says it once; it holds until records come

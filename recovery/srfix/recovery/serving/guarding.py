@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import hmac
 from collections.abc import AsyncGenerator, Callable, Collection
 from dataclasses import dataclass, field
@@ -30,22 +29,12 @@ _BODY_S: Final = 10.0
 _GRACE_S: Final = 2.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a request must show: a bearer token, or a user and a password."""
+    """What a request must show."""
 
-    token: str | None = field(default=None, repr=False)
-    user: str | None = None
-    password: str | None = field(default=None, repr=False)
-
-    @property
-    def header(self) -> str | None:
-        """The Authorization header of a member that asks another one."""
-        if self.token is not None:
-            return f"Bearer {self.token}"
-        if self.user is not None:
-            return "Basic " + base64.b64encode(f"{self.user}:{self.password or ''}".encode()).decode()
-        return None
+    header: str | None = field(default=None, repr=False)
+    """Its Authorization header, also between members; None if nobody is asked for one."""
 
     def accepts(self, header: str) -> bool:
         expected = self.header

@@ -121,6 +121,11 @@ class Node:
                         held[place] = self._open(store, number, held)
                     except SrfixError as error:
                         unopened.append(f"Partition {number} of {store.name} cannot be opened: {error.message}")
+                elif place in held and not held[place].database.is_near:
+                    try:
+                        held[place].database.parts()  # nobody else may ask it for long
+                    except SrfixError as error:
+                        unopened.append(f"Partition {number} of {store.name}: {error.message}")
         self._hold(held)
         if unopened:
             raise StateDirectoryError(" ".join(unopened))
@@ -191,7 +196,7 @@ class Node:
     def problems(self) -> Iterator[str]:
         """What keeps partitions from going on, in sentences."""
         for part in self.parts():
-            if part.problem is not None:
+            if part.problem is not None and part.lag.records != 0:
                 yield f"Partition {part.number} of {part.served.name}: {part.problem}"
 
     def candidates(self, store: Served, number: int, freshness: Freshness) -> tuple[list[Candidate], list[NotChosen]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import jinja2
@@ -19,6 +20,7 @@ from starlette.routing import Route
 from srfix.recovery.serving.api import Api
 from srfix.recovery.serving.documents import AtTime
 from srfix.recovery.serving.partition import ServedPartition
+from srfix.serde.errors import SrfixError
 
 _PAGE: Final = """<!doctype html>
 <html lang="en">
@@ -34,6 +36,7 @@ pre { background: #f4f4f4; overflow: auto; padding: .6rem }
 <p>This is member {{ document.member }} of {{ document.members | length }}. The page does not change by itself.
 <a href="/openapi.json">The API</a> · <a href="/metrics">metrics</a></p>
 {% for problem in document.problems %}<p role="alert">{{ problem }}</p>{% endfor %}
+{% for note in document.notes %}<p>{{ note }}</p>{% endfor %}
 {% for store in document.stores %}
 <h2>{{ store.name }}</h2>
 <p>{{ store.kind }}, from topic {{ store.topic }}, up to {{ store.until }}.</p>
@@ -121,11 +124,13 @@ class _Families(Collector):
 
 def _numbers(part: ServedPartition) -> Mapping[str, int | None]:
     lag = part.lag
-    return {
+    numbers: dict[str, int | None] = {
         "offset": part.offset,
         "lag_records": lag.records,
         "lag_milliseconds": lag.lag_ms,
         "records": part.applied,
         "record_bytes": part.applied_bytes,
-        **part.measured(),
     }
+    with suppress(SrfixError):  # of a Redis that does not answer
+        numbers |= part.measured()
+    return numbers

@@ -56,6 +56,7 @@ class ServedStore:
     """A store to serve, and where its rows come from."""
 
     application: str
+    """Empty for a topic that is served by itself."""
     store: StoreToWrite
     topic: Topic
     partitions: int
@@ -66,6 +67,8 @@ class ServedStore:
     longer could lack deletes, so it is filled anew."""
     origin: str = ""
     """The cluster: rows of another origin are not served."""
+    topic_id: str | None = None
+    """The id that the topic has until it is deleted (KIP-516), if the cluster gives it one: nor are those of another id."""
 
     @property
     def name(self) -> str:
@@ -74,7 +77,8 @@ class ServedStore:
     @property
     def made_of(self) -> str:
         store = self.store
-        return "/".join(map(str, (self.origin, self.topic, store.kind.value, store.retention_ms, store.interval_ms)))
+        of_topic = (self.origin, self.topic) if self.topic_id is None else (self.origin, self.topic, self.topic_id)
+        return "/".join(map(str, (*of_topic, store.kind.value, store.retention_ms, store.interval_ms)))
 
     def forgets_deletes_since(self, time_ms: int) -> bool:
         """True if the topic may have lost tombstones of records before this time."""
@@ -180,7 +184,9 @@ class ServedPartition:
         if progress is None or progress.offset == 0:  # nothing was read, or a head start was not finished
             return self._anew(None)
         if progress.made_of != self.served.made_of:
-            return self._anew("it was made from another topic, or for another kind of store")
+            return self._anew(
+                "it was made from another topic (or one that was deleted and made again), or for another kind of store"
+            )
         if self.served.forgets_deletes_since(progress.time_ms):
             return self._anew("it was last read before the topic began to forget its deletes (delete.retention.ms)")
         return progress
@@ -205,7 +211,9 @@ class ServedPartition:
         """
         self.end = end
         self._seen_s = time.monotonic() if at_s is None else at_s
-        if not self.progress.is_filled and self.lag.records == 0:
+        # A head start beyond the end is not of this log.
+        is_of_log = end >= self.offset or self.served.until is Until.COMMITTED
+        if not self.progress.is_filled and self.lag.records == 0 and is_of_log:
             with self._lock:
                 self.progress = msgspec.structs.replace(self.progress, is_mixed=False, is_filled=True)
 

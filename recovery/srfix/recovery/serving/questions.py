@@ -146,7 +146,7 @@ class Served:
         if is_raw:
             return [msgspec.Raw(msgspec.json.encode(row.value)) for row in rows]
         decoded = decoded_rows(store, rows, self.decoder, topic=self.spec.topic)
-        documents = (row_document(row, application=self.spec.application) for row in decoded)
+        documents = (row_document(row, application=self.spec.application or None) for row in decoded)
         return [msgspec.Raw(msgspec.json.encode(document)) for document in documents]
 
     def _rows(self, part: ServedPartition, store: StateStore, question: Question) -> Iterator[StateRow]:

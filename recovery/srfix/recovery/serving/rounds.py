@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final
 
@@ -27,6 +28,7 @@ _SETTLE_S: Final = 0.25
 _LOOK_S: Final = 0.5
 _TIMEOUT_S: Final = 0.5
 _TELL_S: Final = 5.0
+_MOST_NOTES: Final = 100
 _DONE: Final = Response(b"{}", media_type="application/json")
 
 
@@ -52,6 +54,7 @@ class Rounds:
         self._told: tuple[float, int] | None = (time.monotonic(), 0)
         """When progress was told, and how many records had been applied; None if all was caught up."""
         self._sending: set[str] = set()
+        self.notes: deque[str] = deque(maxlen=_MOST_NOTES)
         self.problems: dict[str, str] = {}
         """What kept a round from its work, by the round."""
 
@@ -62,6 +65,7 @@ class Rounds:
             self._every(_SETTLE_S, "settling", partial(run_sync, self._node.settle))
             for name, follower in self._node.followers.items():
                 self._every(_LOOK_S, f"asking how far to read {name}", partial(run_sync, follower.look))
+            self._every(_SETTLE_S, "notes", self._tell_notes)
             self._every(SEND_MS / 1000, "heartbeats", self._send_heartbeats)
             self._every(LAG_EVERY_MS / 1000, "lags", self._send_lags)
             self._every(_TELL_S, "progress", self._tell_progress)
@@ -86,6 +90,19 @@ class Rounds:
 
         self._tasks.start_soon(go_round)
 
+    async def _tell_notes(self) -> None:
+        for part in self._node.parts():
+            while part.notes:
+                self._note(f"{part.served.name}: {part.notes.pop(0)}.")
+        for problem in (*self.problems.values(), *self._node.problems()):
+            self._note(problem)
+
+    def _note(self, text: str) -> None:
+        """Keeps a line, and tells it if it is new."""
+        if text not in self.notes:
+            self.notes.append(text)
+            self._tell(text)
+
     async def _send_heartbeats(self) -> None:
         self._send(HEARTBEAT_PATH, _Heartbeat(host=self._node.address, timestamp=time.time_ns() // 1_000_000))
 
@@ -94,12 +111,9 @@ class Rounds:
 
     async def _tell_progress(self) -> None:
         parts = self._node.parts()
-        for part in parts:
-            while part.notes:
-                self._tell(f"{part.served.name}: {part.notes.pop(0)}.")
         if self._told is None or not parts:
             return
-        behind = [lag for part in parts if not (lag := part.lag).is_caught_up]
+        behind = [lag for part in parts if (lag := part.lag).records != 0 or part.progress.is_mixed]
         now_s, applied = time.monotonic(), sum(part.applied for part in parts)
         rate = (applied - self._told[1]) / max(now_s - self._told[0], _TELL_S)
         if not behind:
@@ -123,12 +137,20 @@ class Rounds:
             url = self._node.url(address, path)
             if url not in self._sending:
                 self._sending.add(url)
-                self._tasks.start_soon(self._post, url, body)
+                self._tasks.start_soon(self._post, address, url, body)
 
-    async def _post(self, url: str, body: bytes) -> None:
-        with suppress(Exception):  # of whatever kind: that member will be found dead
-            await self._client.post(url, content=body, timeout=_TIMEOUT_S)
+    async def _post(self, address: str, url: str, body: bytes) -> None:
+        try:
+            response = await self._client.post(url, content=body, timeout=_TIMEOUT_S)
+            why = None if response.is_success else f"it answers {response.status_code}"
+        except Exception as error:  # noqa: BLE001  (of whatever kind: that member will be found dead)
+            why = f"{type(error).__name__} {error}".strip()
         self._sending.discard(url)
+        if why is not None:
+            self._note(
+                f"The member {address} does not take this member's heartbeats ({why}). If it runs, give all members the same "
+                "credentials and TLS, and each the --advertise by which the others reach it."
+            )
 
     async def heartbeat(self, request: Request) -> Response:
         self._node.liveness.beat(msgspec.json.decode(await request.body(), type=_Heartbeat).host)

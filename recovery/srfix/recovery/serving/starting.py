@@ -36,53 +36,62 @@ _GRACE_S: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tls:
-    """The server's certificate and key; the members check each other's with the authority."""
+class Place:
+    """Where a member listens, and with which others it shares the partitions. The fields are options of `srfix serve`.
 
-    certificate: str
-    key: str
-    authority: str | None = None
+    :raises UsageError: if they do not fit together.
+    """
 
-    def for_members(self) -> ssl.SSLContext:
+    listen: tuple[str, int]
+    advertise: tuple[str, int] | None = None
+    """How the other members, and clients, reach it; None for the address on which it listens."""
+    group: str | None = None
+    """The consumer group of the members; None for a member without others."""
+    standbys: int = 0
+    is_global: bool = False
+    tls_certificate: str | None = None
+    tls_key: str | None = None
+    tls_ca: str | None = None
+    """The authority with which the members check each other's certificates; None for those that Python trusts."""
+
+    def __post_init__(self) -> None:
+        if self.group is None and (self.standbys or self.is_global):
+            raise UsageError("--standbys and --global are for several members: give --group.")
+        if (self.tls_certificate is None) != (self.tls_key is None) or (self.tls_ca and not self.tls_key):
+            raise UsageError(
+                "TLS needs both --tls-certificate and --tls-key; --tls-ca is for the other members' certificates."
+            )
+
+    @property
+    def scheme(self) -> str:
+        return "http" if self.tls_certificate is None else "https"
+
+    def address(self, host: str, port: int) -> str:
+        """How the other members, and clients, reach it while it listens on this host and port.
+
+        :raises UsageError: if other members cannot reach it.
         """
+        if self.group is not None and self.advertise is None and ip_address(host).is_unspecified:
+            raise UsageError(f"Other members cannot reach {host}: say how with --advertise HOST:PORT.")
+        host, port = self.advertise or (host, port)
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    def trust(self) -> ssl.SSLContext | bool:
+        """How this member checks the certificates of others.
+
         :raises UsageError: if one of the files cannot be used.
         """
+        if self.tls_certificate is None:
+            return True
         try:
-            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(
-                self.certificate, self.key, _no_password
-            )
-            return ssl.create_default_context(cafile=self.authority)
+            # Without a password, a key that has one would be asked for on the terminal.
+            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(self.tls_certificate, self.tls_key, "")
+            return ssl.create_default_context(cafile=self.tls_ca)
         except (OSError, ValueError) as error:
             raise UsageError(
                 f"--tls-certificate, --tls-key or --tls-ca cannot be used ({getattr(error, 'strerror', None) or error}). Each "
                 "is a PEM file; the key fits the certificate, and has no password."
             ) from None
-
-
-def _no_password() -> str:
-    """
-    :raises ValueError: instead of a question on the terminal.
-    """
-    raise ValueError("the key has a password")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where a member listens, and with which others it shares the partitions."""
-
-    host: str
-    port: int
-    advertise: str | None = None
-    """How the other members, and clients, reach it; None for the address on which it listens."""
-    tls: Tls | None = None
-    group: str | None = None
-    """The consumer group of the members; None for a member without others."""
-    standbys: int = 0
-    is_global: bool = False
-
-    @property
-    def scheme(self) -> str:
-        return "http" if self.tls is None else "https"
 
 
 @contextmanager
@@ -91,15 +100,16 @@ def kept_for_one(folder: Path) -> Iterator[None]:
 
     :raises UsageError: if the folder cannot be written, or another process uses it.
     """
+    lock = portalocker.Lock(folder / ".lock", "wb", timeout=0)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with (folder / ".lock").open("wb") as lock:
-            portalocker.lock(lock, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
-            yield
+        lock.acquire()
     except portalocker.LockException:
         raise UsageError(f"Another process uses {folder}. Give each `srfix serve` its own --data-dir.") from None
     except OSError as error:
         raise UsageError(f"{folder} cannot be written ({error.strerror or error}). Check --data-dir.") from None
+    with lock:
+        yield
 
 
 def rocks_in(folder: Path) -> MakeDatabase:
@@ -123,6 +133,7 @@ def serve(
 ) -> None:
     """Serves until SIGTERM or an interrupt.
 
+    :param stores: of one application, so that all are read with the same isolation; or topics.
     :param on_start: called with the URL when the server listens.
     :param tell: called with a line of progress until the partitions are caught up, and with notes on them.
     :raises UsageError: if it cannot listen there.
@@ -130,10 +141,7 @@ def serve(
     with ExitStack() as stack:
         listening = _listening(place)
         stack.callback(listening.close)
-        host, port = listening.getsockname()[:2]
-        address = place.advertise or (f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
-        if place.group is not None and place.advertise is None and ip_address(host).is_unspecified:
-            raise UsageError(f"Other members cannot reach {address}: say how with --advertise HOST:PORT.")
+        address = place.address(*listening.getsockname()[:2])
         membership: Membership
         if place.group is None:
             places = [(store.spec.topic, number) for store in stores for number in range(store.spec.partitions)]
@@ -156,7 +164,7 @@ def serve(
         http = httpx.AsyncClient(
             headers={} if authorization is None else {"authorization": authorization},
             trust_env=False,  # no proxy stands between members
-            verify=True if place.tls is None else place.tls.for_members(),
+            verify=place.trust(),
             timeout=httpx.Timeout(5.0, connect=0.5),
             limits=httpx.Limits(max_connections=200, max_keepalive_connections=50),
         )
@@ -169,12 +177,12 @@ def serve(
 
 def _listening(place: Place) -> socket.socket:
     try:
-        family = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)[0][0]
+        family = socket.getaddrinfo(*place.listen, type=socket.SOCK_STREAM)[0][0]
         has_both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
-        return socket.create_server((place.host, place.port), family=family, backlog=_BACKLOG, dualstack_ipv6=has_both)
+        return socket.create_server(place.listen, family=family, backlog=_BACKLOG, dualstack_ipv6=has_both)
     except OSError as error:
         raise UsageError(
-            f"srfix cannot listen on {place.host}:{place.port} (--listen): {error.strerror or error}. Choose another "
+            f"srfix cannot listen on {':'.join(map(str, place.listen))} (--listen): {error.strerror or error}. Choose another "
             "HOST:PORT."
         ) from error
 
@@ -187,13 +195,13 @@ def _server(api: Api, place: Place) -> uvicorn.Server:
             loop="uvloop",
             ws="none",
             lifespan="on",
-            log_level="warning",
+            log_level="error",  # anybody can make it warn, as often as he likes
             access_log=False,
             server_header=False,
             backlog=_BACKLOG,
             limit_concurrency=_MOST_CONNECTIONS,
             timeout_graceful_shutdown=_GRACE_S,
-            ssl_certfile=None if place.tls is None else place.tls.certificate,
-            ssl_keyfile=None if place.tls is None else place.tls.key,
+            ssl_certfile=place.tls_certificate,
+            ssl_keyfile=place.tls_key,
         )
     )
