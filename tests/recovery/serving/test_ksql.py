@@ -240,8 +240,8 @@ def test_a_limit(member: Member) -> None:
         ("SELECT * FROM users WHERE WINDOWEND > 3;", "WINDOWEND cannot be resolved"),
         ("SELECT AGE + 1 FROM users;", "AGE + 1 is no column"),
         ("SELECT UCASE(NAME) FROM users;", "is no column"),
-        ("SELECT NAME->X FROM users;", "is no column"),
-        ("SELECT ID FROM users WHERE NAME[1] = 'A';", "is no value"),
+        ("SELECT NAME->X FROM users;", "X cannot be resolved in NAME"),
+        ("SELECT ID FROM users WHERE NAME[1] = 'A';", "it is no part of STRING"),
         ("SELECT AGE->'x' FROM users;", "is no column"),
         ("SELECT * FROM users WHERE ID LIKE 12;", "LIKE takes a text"),
         ("SELECT * FROM users WHERE ID LIKE 'a' ESCAPE '!!';", "ESCAPE takes one character"),
@@ -385,6 +385,39 @@ def test_a_time_is_compared_as_a_time(start: Callable[..., Member]) -> None:
 def test_values_of_other_types_are_an_error_and_not_different(member: Member, where: str, words: str) -> None:
     answer = member.http.post("/query", json={"ksql": f"SELECT ID FROM users WHERE {where} AND ID = 'ann';"}).json()
     assert words in answer[1]["errorMessage"]["message"]
+
+
+def test_parts_of_columns(start: Callable[..., Member]) -> None:
+    text = (
+        "A STRUCT<STREET STRING, `zip` INT, IN_ STRUCT<X INT>>, L ARRAY<STRUCT<X BIGINT>>, M MAP<STRING, DECIMAL(4, 2)>"
+    )
+    member = _with_columns(start, "ID STRING", text)
+    value = {"a": {"street": "Elm", "zip": 5, "in_": {"x": 7}}, "l": [{"x": 1}, {"x": 2}], "m": {"k": "1.50"}}
+    member.produce(("ann", json.dumps(value)), ("bob", '{"a": null}'))
+    member.catch_up()
+
+    def answered(sql: str) -> tuple[str, list[object]]:
+        header, *rows = member.http.post("/query", json={"ksql": sql}).json()
+        return header["header"]["schema"], [row["row"]["columns"] for row in rows]
+
+    assert answered(
+        "SELECT A->STREET, a->`zip` AS z, A->IN_->X, L[-1]->X, L[1], M['k'] FROM users WHERE ID = 'ann';"
+    ) == (
+        "`STREET` STRING, `Z` INTEGER, `X` INTEGER, `X` BIGINT, `KSQL_COL_0` STRUCT<X BIGINT>, `KSQL_COL_1` DECIMAL(4, 2)",
+        [["Elm", 5, 7, 2, {"X": 1}, 1.5]],
+    )
+    assert answered("SELECT A->STREET, L[1], M['k'] FROM users WHERE ID = 'bob';")[1] == [[None, None, None]]
+    for where in (
+        "A->STREET LIKE 'E%'",
+        "L[1]->X = 1",
+        "M['k'] > 1.2",
+        "L[3]->X IS NULL AND L[0] IS NULL AND ID = 'ann'",
+    ):
+        assert answered(f"SELECT ID FROM users WHERE {where} AND M['K'] IS NULL;")[1] == [["ann"]]
+    member.produce(("cid", '{"m": {"$timestamp": "1.50"}, "l": []}'))
+    member.catch_up()
+    assert answered("SELECT M, M['$timestamp'], L FROM users WHERE ID = 'cid';")[1] == [[{"$timestamp": 1.5}, 1.5, []]]
+    assert answered("SELECT u.*, ROWTIME AS T FROM users u LIMIT 0;")[0].endswith("DECIMAL(4, 2)>, `T` BIGINT")
 
 
 def _with_columns(start: Callable[..., Member], key: str, value: str) -> Member:

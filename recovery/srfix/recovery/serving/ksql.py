@@ -27,7 +27,7 @@ from srfix.recovery.serving.gathering import Asked, Gathered, Piece
 from srfix.recovery.serving.guarding import Streamed
 from srfix.recovery.serving.liveness import PartitionLag
 from srfix.recovery.serving.node import ACTIVE, Freshness, NotChosen
-from srfix.recovery.serving.pull_queries import PullQuery, parse_pull_query, time_ms, value_in
+from srfix.recovery.serving.pull_queries import Place, PullQuery, parse_pull_query, time_ms
 from srfix.recovery.serving.questions import Question, Served
 from srfix.serde.casing import CaseRule, is_same, match_keys
 from srfix.serde.errors import SrfixError, UsageError
@@ -114,24 +114,23 @@ class Ksql:
         kind = store.spec.store.kind
         keys = keys | _WINDOWS if kind.is_segmented else keys
         types = keys | values | {_ROW_TIME: "BIGINT"}
-        everything = [(name, name) for name in keys | values]
+        everything = [(Place(name), name) for name in keys | values]
         chosen = [each for column in pull.columns for each in (everything if column is None else [column])]
-        names = [name for name, _shown in chosen]
-        for name in (*names, *pull.names):
-            if name not in types:
-                raise UsageError(f"Column {name} cannot be resolved. The table has: {', '.join(types)}.")
-        if "WINDOWEND" in pull.names and kind.format.is_windowed and store.window_size_ms is None:
+        shown = [(place, name, place.type_in(types)) for place, name in chosen]
+        reads = {place.column for place in pull.places if place.type_in(types)}
+        if "WINDOWEND" in reads and kind.format.is_windowed and store.window_size_ms is None:
             raise UsageError("WINDOWEND is not known: no store holds it. Start the server with --window-size-ms.")
         asked = self._api.asked(store, await _question(store, pull), Fresh(), freshness=_freshness(properties))
         head: dict[str, Any] = {"queryId": f"query_{uuid.uuid4().hex}"}
         if is_tagged:
-            schema = (f"`{shown}` {types[name]}{' KEY' if name in keys else ''}" for name, shown in chosen)
+            marks = {Place(name): " KEY" for name in keys}
+            schema = (f"`{name}` {type_}{marks.get(place, '')}" for place, name, type_ in shown)
             head = {"header": head | {"schema": ", ".join(schema)}}
         else:
-            head |= {"columnNames": [shown for _name, shown in chosen], "columnTypes": [types[name] for name in names]}
-        return head, self._rows(asked, pull, names)
+            head |= {"columnNames": [name for _, name, _ in shown], "columnTypes": [type_ for _, _, type_ in shown]}
+        return head, self._rows(asked, pull, [place for place, _, _ in shown])
 
-    async def _rows(self, asked: Asked, pull: PullQuery, names: Sequence[str]) -> AsyncGenerator[list[Any]]:
+    async def _rows(self, asked: Asked, pull: PullQuery, places: Sequence[Place]) -> AsyncGenerator[list[Any]]:
         gathered, left = Gathered(), MOST_ROWS if pull.limit is None else pull.limit
         store, condition = asked.store, pull.condition
         keys, values = _columns_of(store)
@@ -149,7 +148,7 @@ class Ksql:
             async for piece in pieces:
                 rows = await run_sync(fitting, piece) if len(piece.rows) > _MANY_ROWS else fitting(piece)
                 for row in rows[:left]:
-                    yield [value_in(row, name) for name in names]
+                    yield [place.value_in(row) for place in places]
                 left -= len(rows)
                 if left < 0 and pull.limit is None:
                     raise ServingError(f"The answer has more than {MOST_ROWS:,} rows. Give a LIMIT.")
@@ -250,7 +249,7 @@ def _freshness(properties: Mapping[str, Any]) -> Freshness:
 
 
 def _row(store: Served, document: Mapping[str, Any]) -> dict[str, Any]:
-    """A row by ksqlDB's names of columns; `value_in` reads it."""
+    """A row by ksqlDB's names of columns; `Place.value_in` reads it."""
     window, time = document["window"], document["timestamp"]
     row = {_ROW_TIME: ServingError(f"{store.name} keeps no times: ROWTIME is not known.") if time is None else time}
     if window is not None:

@@ -12,14 +12,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, ClassVar, Final
+from itertools import count
+from typing import Any, ClassVar, Final, NamedTuple
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
-from srfix.serde.casing import declared_name
+from srfix.serde.casing import CaseRule, declared_name, match_keys
+from srfix.serde.columns.text import parse_columns, print_type
+from srfix.serde.columns.types import parts_of
 from srfix.serde.errors import SrfixError, UsageError
 from srfix.serde.schemas.models import Json
 
@@ -34,6 +37,7 @@ class _Ksql(Dialect):
 _OPERATORS: Final = {"neq": "ne", "gte": "ge", "lte": "le"}
 """Python's names for comparisons, where sqlglot has other ones."""
 _GLOB: Final = {"%": "*", "_": "?", "*": "[*]", "?": "[?]", "[": "[[]"}
+_PLACES: Final = (exp.Column, exp.JSONExtract, exp.Bracket)
 MOST_SQL: Final = 16 << 10
 _MOST_LIKE: Final = 500
 _MOST_DIGITS: Final = 18
@@ -42,17 +46,57 @@ Condition = Callable[[Row], bool | None]
 """Whether a row fulfils a condition; None if a null leaves it open."""
 
 
+class Place(NamedTuple):
+    """A column, or a part of one."""
+
+    column: str
+    parts: tuple[tuple[str, str | int | None], ...] = ()
+    """The part's name (`parts_of`), and the key of a map or the index in an array: from 1 on, or from -1 back."""
+
+    def type_in(self, types: Mapping[str, str]) -> str:
+        """
+        :raises UsageError: if a table that has columns of these types lacks it.
+        """
+        if self.column not in types:
+            raise UsageError(f"Column {self.column} cannot be resolved. The table has: {', '.join(types)}.")
+        text = types[self.column]
+        for name, _key in self.parts:
+            parts = dict(parts_of(parse_columns(f"WHOLE {text}")[0].type))
+            if name not in parts:
+                raise UsageError(f"{name} cannot be resolved in {self.column}: it is no part of {text}.")
+            text = print_type(parts[name])
+        return text
+
+    def value_in(self, row: Row) -> Any:
+        """
+        :raises SrfixError: if the row has an error in the place of the value: it is not a null.
+        """
+        value = row.get(self.column)
+        if isinstance(value, SrfixError):
+            raise value
+        for name, key in self.parts:
+            match value, key:
+                case dict(), None:
+                    value = value.get(match_keys([name], [*value], CaseRule.KSQLDB, where="a struct").get(name, name))
+                case list(), int():
+                    index = key - 1 if key > 0 else len(value) + key
+                    value = value[index] if 0 <= index < len(value) else None
+                case _:
+                    value = value.get(key) if isinstance(value, dict) else None
+        return value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullQuery:
     table: str
-    columns: tuple[tuple[str, str] | None, ...]
-    """The names of columns, each with its name in the answer; None for all columns."""
+    columns: tuple[tuple[Place, str] | None, ...]
+    """Columns and parts of them, each with its name in the answer; None for all columns."""
     keys: Mapping[str, tuple[Json, ...]]
     """For columns, the only values that a row can have, by conditions that all rows must fulfil."""
     condition: Condition | None
     limit: int | None
-    names: frozenset[str] = frozenset()
-    """The columns that the condition reads."""
+    places: frozenset[Place] = frozenset()
+    """What the condition reads."""
 
 
 def parse_pull_query(sql: str) -> PullQuery:
@@ -83,6 +127,9 @@ def _pull_query(sql: str) -> PullQuery:
     if extra or source is None or not isinstance(source.this, exp.Table):
         clause = extra[0] if extra else "a table after FROM"
         raise UsageError(f"A pull query has columns, a table, WHERE and LIMIT; this one has {clause}.")
+    for part in select.find_all(exp.JSONExtract):
+        if isinstance(part.expression, exp.Column):  # a field is none
+            part.set("expression", part.expression.this)
     where, limit = select.args.get("where"), select.args.get("limit")
     return PullQuery(
         table=_name(source.this.this),
@@ -90,7 +137,7 @@ def _pull_query(sql: str) -> PullQuery:
         keys={} if where is None else dict(_only(where.this)),
         condition=None if where is None else _condition(where.this),
         limit=None if limit is None else _count(limit.expression),
-        names=frozenset() if where is None else frozenset(_name(column.this) for column in where.find_all(exp.Column)),
+        places=frozenset() if where is None else frozenset(map(_place, where.find_all(*_PLACES))),
     )
 
 
@@ -100,16 +147,32 @@ def _name(node: exp.Expr) -> str:
     return text if node.args.get("quoted") else declared_name(text)
 
 
-def _columns(expressions: Sequence[exp.Expr]) -> Iterator[tuple[str, str] | None]:
+def _columns(expressions: Sequence[exp.Expr]) -> Iterator[tuple[Place, str] | None]:
+    unnamed = count()
     for expression in expressions:
-        column = expression.unalias()
-        if column.is_star:
+        place = None if expression.is_star else _place(expression.unalias())
+        if place is None:
             yield None
-        elif isinstance(column, exp.Column):
-            name = _name(column.this)
-            yield name, _name(expression.args["alias"]) if isinstance(expression, exp.Alias) else name
+        elif isinstance(expression, exp.Alias):
+            yield place, _name(expression.args["alias"])
         else:
-            raise UsageError(f"{expression.sql(dialect=_Ksql)[:80]} is no column. Give columns, or *.")
+            name, key = place.parts[-1] if place.parts else (place.column, None)
+            yield place, name if key is None else f"KSQL_COL_{next(unnamed)}"
+
+
+def _place(node: exp.Expr) -> Place:
+    part: tuple[str, str | int | None]
+    match node:
+        case exp.Column():
+            return Place(_name(node.this))
+        case exp.JSONExtract(this=whole, expression=exp.Identifier() as field):
+            part = _name(field), None
+        case exp.Bracket(this=whole, expressions=[exp.Expr() as key]) if key.is_int or key.is_string:
+            part = "ARRAY" if key.is_int else "MAP_VAL", _literal(key)
+        case _:
+            raise UsageError(f"{node.sql(dialect=_Ksql)[:80]} is no column. Give columns, parts of them, or *.")
+    column, parts = _place(whole)
+    return Place(column, (*parts, part))
 
 
 def _count(node: exp.Expr) -> int:
@@ -196,20 +259,9 @@ def _is_like(node: exp.Like, escape: str = "") -> Condition:
     return condition
 
 
-def value_in(row: Row, name: str) -> Any:
-    """
-    :raises SrfixError: if the row has an error in the place of the value: it is not a null.
-    """
-    value = row.get(name)
-    if isinstance(value, SrfixError):
-        raise value
-    return value
-
-
 def _value(node: exp.Expr) -> Callable[[Row], Any]:
-    if isinstance(node.unnest(), exp.Column):
-        name = _name(node.unnest().this)
-        return lambda row: value_in(row, name)
+    if isinstance(node.unnest(), _PLACES):
+        return _place(node.unnest()).value_in
     literal = _literal(node)
     return lambda _row: literal
 
