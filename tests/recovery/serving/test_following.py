@@ -5,12 +5,15 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from confluent_kafka import KafkaError, Message
+from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka.admin import TopicDescription
 
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
@@ -233,6 +236,41 @@ class TestFaults:
         until(lambda: part.lag is None)
         assert not part.is_caught_up
         assert (part.lag_ms or 0) >= 1_500
+
+
+class TestTopics:
+    @pytest.mark.parametrize(
+        ("answer", "problem"),
+        [
+            (SimpleNamespace(topic_id="new", partitions=[0, 1]), None),
+            (SimpleNamespace(topic_id="old", partitions=[0, 1, 2]), "has 3 partitions now, and had 2"),
+            (KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)), "There is no topic"),
+            (
+                KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)),
+                "The ACL to ask for is Describe on topic",
+            ),
+        ],
+    )
+    def test_one_that_was_made_again_is_read_again_and_others_are_said(
+        self, followed: Followed, answer: object, problem: str | None
+    ) -> None:
+        followed.produce(0, b"a")
+        part = followed.partition(0)
+        follower = followed.follow(part)
+        until(lambda: part.is_caught_up)
+        follower._is_over.set()
+        follower._thread.join()
+        described: Future[TopicDescription] = Future()
+        if isinstance(answer, Exception):
+            described.set_exception(answer)
+        else:
+            described.set_result(cast("TopicDescription", answer))
+        follower._ids, follower._described = {TOPIC: "old"}, {TOPIC: described}
+        follower._see_topics()
+        assert (problem or "None") in str(follower.problem)
+        is_new = problem is None
+        assert part.notes == ["partition 0 is filled anew: its topic was deleted and made again"] * is_new
+        assert part.offset == (0 if is_new else 1)
 
 
 def test_a_head_start_is_shown_when_what_came_after_it_was_read(followed: Followed) -> None:

@@ -34,6 +34,8 @@ _LOOK_EVERY_S: Final = 1.0
 _AGAIN_S: Final = 1.0
 _TIMEOUT_S: Final = 5.0
 _NEVER: Final = float("inf")
+_FOLLOWING: Final = "following the topics"
+_TOPICS: Final = "asking about the topics"
 _FETCHED_KBYTES: Final = 16_384
 """How much the client reads ahead: the broker is asked for no more until these are applied."""
 
@@ -72,8 +74,8 @@ class Follower:
         self._has_changed = Event()
         self._is_over = Event()
         self._lock = Lock()
-        self.problem: SrfixError | None = None
-        """Why nothing more is read, or None. It is tried again."""
+        self._problems: dict[str, SrfixError] = {}
+        """Why nothing more is read, by what found it. It is tried again."""
         try:
             self._consumer: Consumer = Consumer(
                 client.config(
@@ -89,6 +91,10 @@ class Follower:
         except (KafkaException, TypeError, ValueError) as error:
             raise client.refused_config(error) from None
         self._thread = Thread(target=self._run, name="srfix-serve-follower", daemon=True)
+
+    @property
+    def problem(self) -> SrfixError | None:
+        return next(iter(self._problems.copy().values()), None)
 
     def start(self) -> None:
         self._thread.start()
@@ -115,10 +121,12 @@ class Follower:
                 self._look()
                 for place in [place for place, until_s in self._waiting.items() if until_s <= time.monotonic()]:
                     self._go_on(place)
-                self._take(self._consumer.consume(_TOGETHER, _POLL_S))
+                messages = self._consumer.consume(_TOGETHER, _POLL_S)
+                self._problems.pop(_FOLLOWING, None)
+                self._take(messages)
             except Exception as error:  # noqa: BLE001  (of whatever kind: the thread must not end in silence)
-                failed = self._client.failed("following the topics", error)
-                self.problem = error if isinstance(error, SrfixError) else failed
+                failed = self._client.failed(_FOLLOWING, error)
+                self._problems[_FOLLOWING] = error if isinstance(error, SrfixError) else failed
                 self._is_over.wait(_AGAIN_S)
                 self._has_changed.clear()
 
@@ -155,13 +163,15 @@ class Follower:
         """Asks about every second where the logs end, or up to where they are to be read."""
         asked: list[Future[Any]] = [*self._asked.values(), *self._described.values()]
         if asked and all(future.done() for future in asked):
-            self.problem = None
+            self._problems.pop(_TOPICS, None)
             for place, future in self._asked.items():
                 error = future.exception()
                 if error is None:
                     self._see(place, future.result().offset)
                 elif isinstance(error, Exception):
-                    self.problem = self._client.failed(f"asking for the end of {place[0]}[{place[1]}]", error)
+                    self._problems[_TOPICS] = self._client.failed(
+                        f"asking for the end of {place[0]}[{place[1]}]", error
+                    )
             self._see_topics()
             self._asked, self._described = {}, {}
         if self._asked or self._described or time.monotonic() - self._looked_s < _LOOK_EVERY_S:
@@ -177,9 +187,9 @@ class Follower:
         for group, places in limited.items():
             try:
                 self._limits.update({place: offset or 0 for place, offset in self._committed(group, places).items()})
-                self.problem = None
+                self._problems.pop(group, None)
             except SrfixError as error:
-                self.problem = error
+                self._problems[group] = error
                 continue
             for place in places:
                 self._see(place, self._limits[place])
@@ -192,19 +202,27 @@ class Follower:
         for topic, future in self._described.items():
             error = future.exception()
             if isinstance(error, KafkaException) and error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-                self.problem = ClusterError(
+                self._problems[_TOPICS] = ClusterError(
                     f"There is no topic {topic!r} any more. Its rows stay as they are. If it is made again, srfix reads it "
                     "from its start."
                 )
-            elif isinstance(error, Exception):
+                continue
+            if isinstance(error, Exception):
                 acl = f"Describe on topic {topic!r}"
-                self.problem = self._client.failed(f"asking about the topic {topic!r}", error, acl=acl)
-            elif str(future.result().topic_id) != self._ids[topic]:
-                self._ids[topic] = str(future.result().topic_id)
-                for place in [place for place in self._parts if place[0] == topic]:
+                self._problems[_TOPICS] = self._client.failed(f"asking about the topic {topic!r}", error, acl=acl)
+                continue
+            for place in [place for place in self._parts if place[0] == topic]:
+                count, now = self._parts[place][0].served.partitions, len(future.result().partitions)
+                if count != now:
+                    self._problems[_TOPICS] = ClusterError(
+                        f"The topic {topic!r} has {now} partitions now, and had {count}, so that keys may be where this member "
+                        "does not look. Restart `srfix serve`."
+                    )
+                if str(future.result().topic_id) != self._ids[topic]:
                     for part in self._parts[place]:
                         part.start_anew("its topic was deleted and made again")
                     self._go_on(place)
+            self._ids[topic] = str(future.result().topic_id)
 
     def _ask_ends(self, places: Collection[Place]) -> None:
         if not places:
@@ -283,6 +301,6 @@ class Follower:
         elif not error.retriable():
             failed = self._client.failed(f"reading {place[0]}[{place[1]}]", error, acl=f"Read on topic {place[0]!r}")
             if place not in self._parts:
-                self.problem = failed
+                self._problems[_FOLLOWING] = failed
             for part in self._parts.get(place, ()):
                 part.problem = failed.message  # librdkafka says it once; it holds until records come
