@@ -6,12 +6,16 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from confluent_kafka import KafkaError, Message
+from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka.admin import AdminClient, TopicDescription
 
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
@@ -38,6 +42,7 @@ class Followed:
     committed: dict[int, int | None] = field(default_factory=dict)
     is_denied: bool = False
     closing: list[Callable[[], None]] = field(default_factory=list)
+    looking: list[threading.Thread] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     is_over: threading.Event = field(default_factory=threading.Event)
 
@@ -57,11 +62,16 @@ class Followed:
             return {place: self.committed.get(place[1]) for place in places}
 
         follower = Follower(client, parts[0].served, committed=committed)  # type: ignore[arg-type]
-        looking = threading.Thread(target=self._look, args=(follower,))
-        looking.start()
-        self.closing += [follower.close, looking.join, self.is_over.set]
+        self.looking.append(threading.Thread(target=self._look, args=(follower,)))
+        self.looking[-1].start()
+        self.closing += [follower.close, self.stop_looking]
         follower.follow(parts)
         return follower
+
+    def stop_looking(self) -> None:
+        self.is_over.set()
+        for thread in self.looking:
+            thread.join()
 
     def _look(self, follower: Follower) -> None:
         while not self.is_over.wait(0.05):
@@ -261,6 +271,41 @@ class TestFaults:
         until(lambda: part.lag.records is None)
         assert not part.lag.is_caught_up
         assert (part.lag.lag_ms or 0) >= 1_500
+
+
+class TestTopics:
+    @pytest.mark.parametrize(
+        ("answer", "problem"),
+        [
+            (SimpleNamespace(topic_id="new", partitions=[0, 1]), None),
+            (SimpleNamespace(topic_id="old", partitions=[0, 1, 2]), "has 3 partitions now, and had 2"),
+            (KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)), "There is no topic"),
+            (
+                KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)),
+                "The ACL to ask for is Describe on topic",
+            ),
+        ],
+    )
+    def test_one_that_was_made_again_is_read_again_and_others_are_said(
+        self, followed: Followed, answer: object, problem: str | None
+    ) -> None:
+        followed.produce(0, b"a")
+        part = followed.partition(0)
+        follower = followed.follow(part)
+        until(lambda: part.lag.is_caught_up)
+        followed.stop_looking()
+        described: Future[TopicDescription] = Future()
+        if isinstance(answer, Exception):
+            described.set_exception(answer)
+        else:
+            described.set_result(cast("TopicDescription", answer))
+        follower._topic_id = "old"
+        follower._admin = cast("AdminClient", SimpleNamespace(describe_topics=lambda *_, **__: {TOPIC: described}))
+        with nullcontext() if problem is None else pytest.raises(ClusterError, match=problem):
+            follower._see_topic()
+        is_new = problem is None
+        assert part.notes == ["partition 0 is filled anew: its topic was deleted and made again"] * is_new
+        until(lambda: part.offset == 1)
 
 
 def test_a_head_start_is_shown_when_what_came_after_it_was_read(followed: Followed) -> None:

@@ -125,7 +125,7 @@ _place_options = handing_over(
 @click.option(
     "--topic",
     metavar="NAME[,…]",
-    help="Instead of stores: a topic, or several. Its rows are the last value of each key; it needs no application.",
+    help="Instead of a store: a topic, or several, without an application. The rows are the last values of the keys.",
 )
 @option("--data-dir", metavar="DIR", help="Where srfix keeps the rows. It makes the directory.")
 @click.option(
@@ -167,7 +167,8 @@ def serve(
 ) -> ExitCode:
     """Answer for a store over HTTP while its application is down, restoring, or cannot read it.
 
-    srfix fills databases of its own from the changelog, or from the source topic that the store reuses, and follows it.
+    srfix fills databases of its own from the changelog, or from the source topic that the store reuses, and follows it; or,
+    with --topic, from a topic that you name.
     GET / is a page, GET /openapi.json describes the API, and ksqlDB's clients can send pull queries. srfix takes no part in
     the application's group, and writes to no topic and no registry. Runs until SIGTERM (exit code 0) or an interrupt.
     """

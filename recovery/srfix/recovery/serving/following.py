@@ -64,7 +64,7 @@ class Follower:
         self._is_over = Event()
         self._lock = Lock()
         self._problem: SrfixError | None = None
-        """Why nothing more was read, or None. It is tried again."""
+        """Why nothing more is read, or None. It is tried again."""
         self._admin = client.admin()
         self._consumer = client.consumer(
             isolation_level=served.isolation.value,
@@ -86,11 +86,11 @@ class Follower:
     def look(self) -> None:
         """Asks where the logs end, or up to where they are to be read, and waits for the answer.
 
-        :raises SrfixError: if this is not known of each partition, or if nothing more could be read of late.
+        :raises SrfixError: if this is not known of each partition, or if nothing more can be read.
         """
         parts, asked_s = self._parts, time.monotonic()
         places = [(self._served.topic, number) for number in parts]
-        problem, self._problem = self._problem, None
+        problem = self._problem
         try:
             self._see_topic()
         except SrfixError as error:
@@ -121,7 +121,7 @@ class Follower:
             return
         (future,) = self._admin.describe_topics(TopicCollection([topic]), request_timeout=_TIMEOUT_S).values()
         try:
-            topic_id = str(future.result(_TIMEOUT_S + 1).topic_id)
+            described = future.result(_TIMEOUT_S + 1)
         except (KafkaException, TimeoutError) as error:
             if isinstance(error, KafkaException) and error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise ClusterError(
@@ -130,11 +130,17 @@ class Follower:
                 ) from None
             acl = f"Describe on topic {topic!r}"
             raise self._client.failed(f"asking about the topic {topic!r}", error, acl=acl) from None
-        if topic_id != self._topic_id:
+        if str(described.topic_id) != self._topic_id:
             with self._lock:
-                self._topic_id, self._has_changed = topic_id, True
+                self._topic_id, self._has_changed = str(described.topic_id), True
                 for part in self._parts.values():
                     part.start_anew("its topic was deleted and made again")
+        count, now = self._served.partitions, len(described.partitions)
+        if count != now:
+            raise ClusterError(
+                f"The topic {topic!r} has {now} partitions now, and had {count}, so that keys may be where this member does "
+                "not look. Restart `srfix serve`."
+            )
 
     def close(self) -> None:
         self._is_over.set()
@@ -145,6 +151,7 @@ class Follower:
         while not self._is_over.is_set():
             try:
                 messages = self._consumer.consume(_TOGETHER, _POLL_S)
+                self._problem = None
                 with self._lock:
                     if self._has_changed:
                         self._begin()

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from math import inf
 from typing import Final
 
 import anyio
@@ -60,11 +61,13 @@ class Rounds:
 
     @asynccontextmanager
     async def going(self) -> AsyncIterator[None]:
+        # Not with the threads that answer: either might have to wait for the others.
+        in_thread = partial(run_sync, limiter=anyio.CapacityLimiter(inf))
         async with anyio.create_task_group() as self._tasks:
-            self._every(_LOOK_S, "taking part in the group", partial(run_sync, self._node.membership.look))
-            self._every(_SETTLE_S, "settling", partial(run_sync, self._node.settle))
+            self._every(_LOOK_S, "taking part in the group", partial(in_thread, self._node.membership.look))
+            self._every(_SETTLE_S, "settling", partial(in_thread, self._node.settle))
             for name, follower in self._node.followers.items():
-                self._every(_LOOK_S, f"asking how far to read {name}", partial(run_sync, follower.look))
+                self._every(_LOOK_S, f"asking how far to read {name}", partial(in_thread, follower.look))
             self._every(_SETTLE_S, "notes", self._tell_notes)
             self._every(SEND_MS / 1000, "heartbeats", self._send_heartbeats)
             self._every(LAG_EVERY_MS / 1000, "lags", self._send_lags)

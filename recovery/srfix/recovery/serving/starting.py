@@ -100,15 +100,15 @@ def kept_for_one(folder: Path) -> Iterator[None]:
 
     :raises UsageError: if the folder cannot be written, or another process uses it.
     """
-    lock = portalocker.Lock(folder / ".lock", "wb", timeout=0)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock.acquire()
-    except portalocker.LockException:
-        raise UsageError(f"Another process uses {folder}. Give each `srfix serve` its own --data-dir.") from None
-    except OSError as error:
-        raise UsageError(f"{folder} cannot be written ({error.strerror or error}). Check --data-dir.") from None
-    with lock:
+    with ExitStack() as stack:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = stack.enter_context((folder / ".lock").open("wb"))
+            portalocker.lock(lock, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
+        except portalocker.LockException:
+            raise UsageError(f"Another process uses {folder}. Give each `srfix serve` its own --data-dir.") from None
+        except OSError as error:
+            raise UsageError(f"{folder} cannot be written ({error.strerror or error}). Check --data-dir.") from None
         yield
 
 
