@@ -24,7 +24,7 @@ from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.http.intercept import Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.serving import starting
-from srfix.recovery.serving.starting import Place, serve
+from srfix.recovery.serving.starting import Place, serve_stores
 from srfix.serde.errors import UsageError
 from tests.cli.kept_demo import SRFIX, environment, srfix
 from tests.recovery.state.reading.test_real_directories import DATA
@@ -124,7 +124,7 @@ class TestPlace:
     @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
     def test_in_a_group_every_address_is_none(self, host: str) -> None:
         with pytest.raises(UsageError, match="--advertise HOST:PORT"):
-            serve([], Place(listen=(host, 0), group="g"), **_none())  # type: ignore[arg-type]
+            serve_stores([], Place(listen=(host, 0), group="g"), **_none())  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
     def test_it_listens_on_addresses_of_both_kinds(self, host: str) -> None:

@@ -91,6 +91,7 @@ def query(
             f"Partition {read['partition']} was read by {read['member']} ({read['role']}) up to offset {read['offset']:,}; "
             f"{lag} later records were not yet read."
         )
+    say_aside(*(f"Partition {gap['partition']} was not read: {gap['reason']}." for gap in answer["failed"]))
     say_aside(f"Position: {answer['position']}")
     failed = [error["message"] for row in rows for error in row["errors"]]
     say_aside(*failed)
@@ -113,14 +114,10 @@ _COLUMNS: Final[Mapping[str, Callable[[dict[str, Any]], str | None]]] = {
 def _asked(url: str, params: dict[str, str], header: str | None) -> dict[str, Any]:
     import requests
 
-    def authorized(request: requests.PreparedRequest) -> requests.PreparedRequest:
-        """Also keeps requests from looking for credentials of the host in ~/.netrc."""
-        if header is not None:
-            request.headers["Authorization"] = header
-        return request
-
+    headers = {} if header is None else {"Authorization": header}
     try:
-        response = requests.get(url, params=params, auth=authorized, timeout=_TIMEOUT_S)
+        # With an `auth` of its own, requests looks for no credentials in ~/.netrc.
+        response = requests.get(url, params=params, headers=headers, auth=lambda request: request, timeout=_TIMEOUT_S)
         document = response.json()
     except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, requests.exceptions.MissingSchema):
         raise UsageError("--url is not the address of a server. Give http://HOST:PORT, or https://HOST:PORT.") from None

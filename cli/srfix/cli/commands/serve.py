@@ -177,16 +177,15 @@ def serve(
     from srfix.recovery.serving.guarding import Credentials
     from srfix.recovery.serving.head_start import head_start_from
     from srfix.recovery.serving.redis_rows import redis_rows
-    from srfix.recovery.serving.starting import kept_for_one, rocks_in
-    from srfix.recovery.serving.starting import serve as serve_stores
+    from srfix.recovery.serving.starting import kept_for_one, rocks_in, serve_stores
     from srfix.serde.properties.kafka_client import ReadOnlyClient
 
     chosen = chosen_options("--store", "--topic")
     application, named = ("", topic) if chosen == ["--topic"] else (application, store)
     names = [name.strip() for name in (named or "").split(",") if name.strip()]
-    if application is None or len(chosen) != 1 or not names:
+    if len(chosen) != 1 or not names or not (application or "--topic" in chosen):
         raise UsageError("Name what to serve: --application ID --store NAME, or --topic NAME.")
-    if not application and typed_options("--from-topic", "--until", "--state-dir"):
+    if application == "" and typed_options("--from-topic", "--until", "--state-dir"):
         raise UsageError("--from-topic, --until and --state-dir are for stores: leave them out with --topic.")
     kept_in = chosen_options("--data-dir", "--rows-in")
     if len(kept_in) != 1:
@@ -196,25 +195,19 @@ def serve(
     if layout.from_topic is not None and len(names) > 1:
         raise UsageError("--from-topic is the topic of one store: give one --store.")
     if place.group is not None and place.group == application:
-        raise UsageError(
-            f"--group {place.group} is the application's own group. srfix must take no part in it: give another name."
-        )
+        raise UsageError("--group is the application's own group. srfix must take no part in it: give another name.")
     credentials, ending = Credentials(authorization(token, user)), Ending()
     with ExitStack() as stack, suppress(Ended):
         stack.enter_context(ending.watch())
         if rows_in is not None and "--rows-in" in kept_in:
-            make_database = redis_rows(rows_in, application)
+            make_database = redis_rows(rows_in, application or "")
         else:
             folder = Path(data_dir or "")
             stack.enter_context(kept_for_one(folder))
             make_database = rocks_in(folder)
         cluster, _ = stack.enter_context(open_cluster(connection))
         to_serve = StoresToServe(
-            application=application,
-            cluster=cluster,
-            connection=connection,
-            layout=layout,
-            stack=stack,
+            application=application or "", cluster=cluster, connection=connection, layout=layout, stack=stack
         )
         stores = [to_serve.store(name, reading) for name in names]
         for served in stores:

@@ -121,6 +121,7 @@ class StoresToServe:
         if kind.has_retention and retention_ms is None and int(configs.get(config, -1)) > _ADDITIONAL_RETENTION_MS:
             retention_ms = int(configs[config]) - _ADDITIONAL_RETENTION_MS
             say_aside(f"{name}: the retention is {retention_ms:,} ms, {config} of {topic} less a day.")
+        kept_ms = int(configs.get("delete.retention.ms", _TOMBSTONES_MS))
         reads = isolation_of(self.layout.isolation)
         if reads is None and self.application:
             reads = restore_isolation(self.cluster, self.application).isolation
@@ -133,9 +134,7 @@ class StoresToServe:
             partitions=len(partitions),
             until=self.layout.until or (Until.END if topic == changelog else Until.COMMITTED),
             isolation=reads or Isolation.READ_COMMITTED,
-            tombstones_kept_ms=None
-            if known.is_compacted is False
-            else int(configs.get("delete.retention.ms", _TOMBSTONES_MS)),
+            tombstones_kept_ms=None if known.is_compacted is False else kept_ms,
             origin=self.cluster.cluster_id,
             topic_id=self.cluster.topic_id(topic),
         )
@@ -146,6 +145,7 @@ class StoresToServe:
         from srfix.cli.session import open_session
         from srfix.recovery.cluster.topic_lookup import did_you_mean
         from srfix.recovery.findings import Severity
+        from srfix.recovery.ids_in_words import named_ids
 
         selection = Selection(
             application=self.application, store=name, sources={}, reader=READERS[-1], streams_version=None
@@ -159,9 +159,7 @@ class StoresToServe:
             if finding.store == name and finding.severity is not Severity.NOTE and finding.schema_ids:
                 ids = sorted(int(fault.schema_id) for fault in finding.schema_ids)
                 self.wrong_ids.setdefault(name, {})[finding.subject] = ids
-                say_aside(
-                    f"{name}: {finding.subject} lacks the schema ids {', '.join(map(str, ids))} ({finding.code})."
-                )
+                say_aside(f"{name}: {finding.subject} lacks {named_ids(ids)} ({finding.code}).")
         for facts in examination.facts:
             if (facts.store.application, facts.store.name) == (self.application, name) and facts.source is not None:
                 return facts.source.topic

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Final
 
 import jinja2
@@ -78,12 +79,7 @@ def page_routes(api: Api, description: dict[str, Any], version: str) -> Sequence
     async def openapi_json(_request: Request) -> Response:
         return Response(description_text, media_type="application/json")
 
-    return [
-        Route("/", page),
-        Route("/look", page),
-        Route("/metrics", metrics),
-        Route("/openapi.json", openapi_json),
-    ]
+    return [Route("/", page), Route("/look", page), Route("/metrics", metrics), Route("/openapi.json", openapi_json)]
 
 
 _OF_PARTITIONS: Final[tuple[tuple[type[GaugeMetricFamily | CounterMetricFamily], str, str], ...]] = (
@@ -99,15 +95,15 @@ _OF_PARTITIONS: Final[tuple[tuple[type[GaugeMetricFamily | CounterMetricFamily],
 )
 
 
+@dataclass(frozen=True)
 class _Families(Collector):
     """What Prometheus gets of the partitions and the members."""
 
-    def __init__(self, api: Api, version: str) -> None:
-        self._api = api
-        self._version = version
+    api: Api
+    version: str
 
     def collect(self) -> Iterator[Metric]:
-        node = self._api.node
+        node = self.api.node
         numbers = [(part, _numbers(part)) for part in node.parts()]
         for kind, name, about in _OF_PARTITIONS:
             family = kind(f"srfix_serve_{name}", about, labels=("store", "partition"))
@@ -115,11 +111,11 @@ class _Families(Collector):
                 if (value := values.get(name)) is not None:
                     family.add_metric((part.served.name, str(part.number)), value)
             yield family
-        yield GaugeMetricFamily("srfix_serve_iterators", "Long answers that are open.", self._api.gathering.iterators)
+        yield GaugeMetricFamily("srfix_serve_iterators", "Long answers that are open.", self.api.gathering.iterators)
         yield GaugeMetricFamily(
             "srfix_serve_members", "Members of the group.", len(node.membership.members().addresses)
         )
-        yield InfoMetricFamily("srfix_build", "The version of srfix.", {"version": self._version})
+        yield InfoMetricFamily("srfix_build", "The version of srfix.", {"version": self.version})
 
 
 def _numbers(part: ServedPartition) -> Mapping[str, int | None]:

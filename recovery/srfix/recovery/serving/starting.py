@@ -117,7 +117,7 @@ def rocks_in(folder: Path) -> MakeDatabase:
     return lambda store, number: RocksDatabase(folder / store / str(number))
 
 
-def serve(
+def serve_stores(
     stores: Sequence[Served],
     place: Place,
     credentials: Credentials,
@@ -160,9 +160,8 @@ def serve(
             head_start=head_start,
         )
         stack.callback(node.close)
-        authorization = credentials.header
         http = httpx.AsyncClient(
-            headers={} if authorization is None else {"authorization": authorization},
+            headers=None if credentials.header is None else {"authorization": credentials.header},
             trust_env=False,  # no proxy stands between members
             verify=place.trust(),
             timeout=httpx.Timeout(5.0, connect=0.5),
