@@ -92,7 +92,7 @@ class RedisDatabase:
     def close(self) -> None:
         self.client.close()  # whoever asks it next connects again
 
-    def commit(self, changes: Changes, progress: bytes) -> None:
+    def commit(self, changes: Changes, progress: bytes, *, is_filling: bool = False) -> None:
         """
         :raises WrittenElsewhereError: if another member has written meanwhile; nothing of the batch is written.
         :raises StateDirectoryError: if Redis does not answer.
