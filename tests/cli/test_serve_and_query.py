@@ -133,7 +133,7 @@ def test_serve_answers_until_it_is_told_to_end(tmp_path: Path) -> None:
     with EmbeddedBroker(topics={topic: 1}) as broker:
         broker.produce([ProducedRecord(topic=topic, partition=0, key=b"ann", value=b"one")])
         command = [
-            *(SRFIX, "serve", "--application", "shop", "--store", "users", "--kind", "timestamped-kv"),
+            *(SRFIX, "serve", "--application", "shop", "--store", "users=PEOPLE", "--kind", "timestamped-kv"),
             *("--bootstrap-servers", broker.bootstrap_servers, "--data-dir", str(tmp_path / "rows")),
             *("--listen", "127.0.0.1:0", "--user", "ann:env:PW"),
         ]
@@ -155,6 +155,9 @@ def test_serve_answers_until_it_is_told_to_end(tmp_path: Path) -> None:
             assert (done.returncode, "one" in done.stdout) == (0, True)
             assert "Position: " in done.stderr
             assert srfix("query", "users", "bob", "--url", url, "--user", "ann:s3cret").returncode == 1
+            sql = {"ksql": "SELECT * FROM people;"}
+            asked = requests.post(f"{url}/query", json=sql, auth=("ann", "s3cret"), timeout=5)
+            assert "The columns of users are not known" in asked.json()["message"]
             process.send_signal(signal.SIGTERM)
             rest = process.communicate(timeout=30)
         assert process.returncode == 0

@@ -160,7 +160,7 @@ _serving_options = handing_over(
 
 @command()
 @option("--application", metavar="ID", help="The application.id.")
-@option("--store", metavar="NAME[,…]", help="A state store of it, or several.")
+@option("--store", metavar="NAME[=TABLE][,…]", help="A state store of it, or several; TABLE is its name in SQL.")
 @click.option(
     "--from-topic",
     metavar="TOPIC",

@@ -57,10 +57,14 @@ class StoresToServe:
     wrong_ids: dict[str, dict[str, Sequence[int]]] = field(default_factory=dict)
     """By store and subject."""
 
-    def store(self, name: str, from_topic: str | None, until: Until | None, reading: RowReading) -> Served:
+    def store(self, named: str, from_topic: str | None, until: Until | None, reading: RowReading) -> Served:
+        """
+        :param named: a store, or `STORE=TABLE`.
+        """
         from srfix.recovery.serving.questions import Served
         from srfix.serde.formats.table import SCHEMA_FORMATS
 
+        name, _, table = named.partition("=")
         spec = self._spec(name, from_topic, until)
         if reading.policy is None and spec.topic != changelog_topic(self.application, name):
             # What the application wrote is under the phantom subject, what a restore loads under the source's.
@@ -73,6 +77,7 @@ class StoresToServe:
             decoder=decoder,
             key_bytes=self._key_bytes(reading, spec),
             columns=None if keys is None or values is None else (_sql(keys), _sql(values)),
+            table=table or None,
             window_size_ms=self.layout.window_size_ms,
             partitioner=partitioner_of(self.layout.partitioner),
             wrong_ids=self.wrong_ids.get(name, {}),
