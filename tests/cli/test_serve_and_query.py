@@ -216,20 +216,30 @@ def served(broker: EmbeddedBroker, folder: Path, *options: str, env: Mapping[str
     assert "s3cret" not in "".join((*lines, *rest))
 
 
-@pytest.mark.parametrize("what", [SHOP, ["--topic", "shop-users-changelog"]])
-def test_serve_answers_until_it_is_told_to_end(tmp_path: Path, what: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("what", "name", "application"),
+    [
+        ([*SHOP[:-1], "users=PEOPLE"], "users", "shop"),
+        (["--topic", "shop-users-changelog=People"], "shop-users-changelog", None),
+    ],
+)
+def test_serve_answers_until_it_is_told_to_end(
+    tmp_path: Path, what: list[str], name: str, application: str | None
+) -> None:
     """Rows of a topic, by the command's own server and its own client."""
     with EmbeddedBroker(topics={"shop-users-changelog": 1}) as broker:
         broker.produce([ProducedRecord(topic="shop-users-changelog", partition=0, key=b"ann", value=b"one")])
         with served(broker, tmp_path, *what, "--user", "ann:env:PW", env={"PW": "s3cret"}) as url:
             assert requests.get(f"{url}/stores", timeout=5).status_code == 401
-            done = srfix("query", what[-1], "ann", "--output", "json", "--url", url, "--user", "ann:s3cret")
+            done = srfix("query", name, "ann", "--output", "json", "--url", url, "--user", "ann:s3cret")
             (row,) = map(json.loads, done.stdout.splitlines())
-            application = "shop" if what == SHOP else None
             assert (done.returncode, row["value"]["text"], row["application"]) == (0, "one", application)
             assert "Position: " in done.stderr
-            assert srfix("query", what[-1], "bob", "--url", url, "--user", "ann:s3cret").returncode == 1
-            refused = srfix("query", what[-1], "bob", "--url", url)
+            assert srfix("query", name, "bob", "--url", url, "--user", "ann:s3cret").returncode == 1
+            sql = {"ksql": "SELECT * FROM people;"}
+            asked = requests.post(f"{url}/query", json=sql, auth=("ann", "s3cret"), timeout=5)
+            assert f"The columns of {name} are not known" in asked.json()["message"]
+            refused = srfix("query", name, "bob", "--url", url)
             assert (refused.returncode, "Give --token or --user." in refused.stderr) == (2, True)
 
 

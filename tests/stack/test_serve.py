@@ -94,7 +94,7 @@ def test_it_answers_what_the_application_cannot_read(scene: Scene, tmp_path: Pat
         assert_query_fails(scene, application)
         member = Serve(
             tmp_path,
-            *("--application", scene.setup.application, "--store", scene.setup.store),
+            *("--application", scene.setup.application, "--store", f"{scene.setup.store}=USERS"),
             *("--bootstrap-servers", scene.broker.bootstrap_servers, "--registry", scene.registry.url),
             *("--key-format", "kafka", "--key-columns", "ID STRING", "--value-format", "schema"),
             *("--value-columns", "USERID BIGINT, FULLNAME STRING"),
@@ -109,7 +109,7 @@ def test_it_answers_what_the_application_cannot_read(scene: Scene, tmp_path: Pat
             assert member.get(f"/stores/{scene.setup.store}/count")[1]["count"] == 2
             asked = urllib.request.Request(
                 f"http://{member.address}/query",
-                data=json.dumps({"ksql": f"SELECT * FROM `{scene.setup.store}` WHERE ID = 'ann';"}).encode(),
+                data=json.dumps({"ksql": "SELECT * FROM users WHERE ID = 'ann';"}).encode(),
             )
             with urllib.request.urlopen(asked, timeout=5) as response:
                 _header, row = json.loads(response.read())

@@ -121,10 +121,10 @@ _place_options = handing_over(
 
 @command()
 @option("--application", metavar="ID", help="The application.id.")
-@option("--store", metavar="NAME[,…]", help="A state store of it, or several.")
+@option("--store", metavar="NAME[=TABLE][,…]", help="A state store of it, or several; TABLE is its name in SQL.")
 @click.option(
     "--topic",
-    metavar="NAME[,…]",
+    metavar="NAME[=TABLE][,…]",
     help="Instead of a store: a topic, or several, without an application. The rows are the last values of the keys.",
 )
 @option("--data-dir", metavar="DIR", help="Where srfix keeps the rows. It makes the directory.")

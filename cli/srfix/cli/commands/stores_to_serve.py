@@ -66,10 +66,13 @@ class StoresToServe:
     wrong_ids: dict[str, dict[str, Sequence[int]]] = field(default_factory=dict)
     """By store and subject."""
 
-    def store(self, name: str, reading: RowReading) -> Served:
-        """A store of the application, or a topic of this name."""
+    def store(self, named: str, reading: RowReading) -> Served:
+        """
+        :param named: a store of the application, or a topic, or `NAME=TABLE` with its name in SQL.
+        """
         from srfix.recovery.serving.questions import Served
 
+        name, _, table = named.partition("=")
         changelog = changelog_topic(self.application, name) if self.application else Topic(name)
         spec = self._spec(name, changelog)
         source = subject_for(spec.topic, Role.VALUE)
@@ -90,6 +93,7 @@ class StoresToServe:
             key_bytes=key_bytes,
             has_framed_keys=has_framed_keys,
             columns=None if keys is None or values is None else (_sql(keys), _sql(values)),
+            table=table or None,
             window_size_ms=self.layout.window_size_ms,
             partitioner=partitioner_of(self.layout.partitioner),
             wrong_ids=self.wrong_ids.get(name, {}),

@@ -158,11 +158,12 @@ class Ksql:
             raise ServingError(_no_host(gathered.failed))
 
     def _table(self, name: str) -> Served:
-        """A table is a store, by its name or by the name of a ksqlDB table that it belongs to."""
-        for store in self._api.node.stores.values():
-            if is_same(store.table or store.name, name):
+        """A table is a store, by its name in SQL."""
+        tables = {store.table or store.name: store for store in self._api.node.stores.values()}
+        for table, store in tables.items():
+            if is_same(table, name):
                 return store
-        raise UsageError(f"{name} does not exist. This server has: {', '.join(sorted(self._api.node.stores))}.")
+        raise UsageError(f"{name} does not exist. This server has: {', '.join(sorted(tables))}.")
 
     async def info(self, _request: Request) -> Response:
         version = {"version": f"{_KSQLDB}-srfix-{self._version}", "kafkaClusterId": "", "ksqlServiceId": "srfix"}
