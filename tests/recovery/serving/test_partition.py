@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import struct
 import time
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from srfix.recovery.errors import StateDirectoryError
+from srfix.recovery.serving.databases import RocksDatabase
 from srfix.recovery.serving.partition import Progress, RestoredRow
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.state.writing.stores import StoreToWrite
@@ -123,3 +125,26 @@ def test_what_it_says_of_its_lag(tmp_path: Path) -> None:
     part.apply((), offset=9)
     assert (part.lag.records, part.lag.lag_ms, part.lag.is_caught_up) == (0, 0, True)
     assert isinstance(part.progress, Progress)
+
+
+def test_a_kill_finds_all_that_was_written_since_it_was_filled(tmp_path: Path) -> None:
+    database = RocksDatabase(tmp_path / "rows")
+
+    def after_a_kill() -> tuple[bytes | None, list[bytes]]:
+        image = tmp_path / "image"
+        shutil.rmtree(image, ignore_errors=True)
+        shutil.copytree(tmp_path / "rows", image)
+        killed = RocksDatabase(image)
+        rows = [key for part in killed.parts() for key, _value in killed.rows(part, "rows").rows("rows")]
+        found = killed.progress(), rows
+        killed.close()
+        return found
+
+    database.commit({0: {b"a": b"1"}}, b"1", is_filling=True)
+    assert after_a_kill() == (None, []), "neither rows without their progress, nor the other way round"
+    database.commit({0: {b"b": b"2"}}, b"2", is_filling=True)
+    database.commit({0: {b"c": b"3"}}, b"3")
+    assert after_a_kill() == (b"3", [b"a", b"b", b"c"])
+    database.commit({0: {b"d": b"4"}}, b"4", is_filling=True)
+    database.close()
+    assert after_a_kill() == (b"4", [b"a", b"b", b"c", b"d"]), "closing is no kill"

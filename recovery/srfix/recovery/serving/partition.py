@@ -315,7 +315,7 @@ class ServedPartition:
     def _commit(self, progress: Progress) -> None:
         with self._lock:
             changes = {part: writer.changes for part, writer in self._writers.items()}
-            self.database.commit(changes, msgspec.json.encode(progress))
+            self.database.commit(changes, msgspec.json.encode(progress), is_filling=not progress.is_filled)
             self.progress = progress
             for rows in changes.values():
                 rows.clear()

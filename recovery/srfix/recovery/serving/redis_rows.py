@@ -115,7 +115,7 @@ class RedisDatabase:
     def close(self) -> None:
         """The client stays open: other partitions use it, too."""
 
-    def commit(self, changes: Changes, progress: bytes) -> None:
+    def commit(self, changes: Changes, progress: bytes, *, is_filling: bool = False) -> None:
         """
         :raises WrittenElsewhereError: if another member has written meanwhile; nothing of the batch is written.
         :raises StateDirectoryError: if Redis does not answer.
