@@ -156,12 +156,12 @@ class RocksDatabase:
         how.disable_wal = is_filling  # type: ignore[method-assign,assignment]
         with in_words(self._folder):
             if self._has_unlogged and not is_filling:
-                for rows in (*self._parts.values(), self._whole):  # the progress last: it is never ahead of the rows
-                    rows.flush()
+                for family in (*self._parts.values(), self._whole):  # the progress last: it is never ahead of the rows
+                    family.flush()
             batch = WriteBatch(raw_mode=True)
-            for part, changed in changes.items():
+            for part, rows in changes.items():
                 handle = self._handle(part)
-                for key, value in changed.items():
+                for key, value in rows.items():
                     if value is None:
                         batch.delete(key, handle)
                     else:
