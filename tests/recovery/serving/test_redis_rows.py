@@ -141,7 +141,7 @@ def test_rows_that_redis_has_lost_are_not_said_to_be_absent(make: MakeDatabase) 
     part.apply([Record(5, b"a", b"1")])  # type: ignore[list-item]
     part.database.client.flushall()  # type: ignore[attr-defined]
     with pytest.raises(
-        StateDirectoryError, match=r"^Redis has lost rows: it was restarted or emptied\. Restart `srfix serve`$"
+        StateDirectoryError, match=r"^Redis has lost rows: it was restarted or emptied\. Restart `srfix serve`\.$"
     ):
         rows_of(part)
     part.apply([Record(6, b"a", b"2")])  # type: ignore[list-item]
@@ -187,5 +187,7 @@ def test_a_redis_that_is_gone_is_an_error_in_words(tmp_path: Path, make: MakeDat
     part = _opened(make)
     part.database.client.close()  # type: ignore[attr-defined]
     part.database.client = redis.Redis.from_url(f"unix://{tmp_path}/none")  # type: ignore[attr-defined]
-    with pytest.raises(StateDirectoryError, match=r"^Redis did not do what was asked \(ConnectionError\)$"):
+    with pytest.raises(
+        StateDirectoryError, match=r"^Redis did not do what was asked \(ConnectionError\)\. Check that it runs\.$"
+    ):
         part.apply([Record(0, b"a", b"1")])  # type: ignore[list-item]

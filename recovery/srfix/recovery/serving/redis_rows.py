@@ -65,7 +65,9 @@ def _in_words() -> Iterator[None]:
     try:
         yield
     except RedisError as error:
-        raise StateDirectoryError(f"Redis did not do what was asked ({type(error).__name__})") from None
+        raise StateDirectoryError(
+            f"Redis did not do what was asked ({type(error).__name__}). Check that it runs."
+        ) from None
 
 
 def _offset(progress: bytes | None) -> int:
@@ -90,7 +92,7 @@ class RedisDatabase:
         """
         with _in_words():
             if _offset(self.client.get(f"{self.name}:progress")) < _offset(self._progress):
-                raise StateDirectoryError("Redis has lost rows: it was restarted or emptied. Restart `srfix serve`")
+                raise StateDirectoryError("Redis has lost rows: it was restarted or emptied. Restart `srfix serve`.")
             return sorted(int(part) for part in self.client.smembers(f"{self.name}:parts"))
 
     def rows(self, part: int, family: str, *, is_frozen: bool = False) -> OpenedDatabase:
