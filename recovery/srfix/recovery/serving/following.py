@@ -6,6 +6,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from threading import Event, Lock, Thread
 from typing import Final, TypeAlias
 
@@ -26,7 +27,7 @@ from srfix.serde.errors import ClusterError, SrfixError
 from srfix.serde.properties.kafka_client import ReadOnlyClient
 from srfix.serde.subjects.names import Topic
 
-_TOGETHER: Final = 5_000
+_TOGETHER: Final = 2_000
 """How many messages are taken together."""
 _POLL_S: Final = 0.05
 _AGAIN_S: Final = 1.0
@@ -166,29 +167,30 @@ class Follower:
 
     def _begin(self) -> None:
         self._consumer.unassign()
+        with suppress(KafkaException):  # otherwise the client asks about a topic that is new to it only after a while
+            self._consumer.list_topics(self._served.topic, timeout=_AGAIN_S)
         self._waiting = dict.fromkeys(self._parts, 0.0)
         self._has_changed = False
 
     def _take(self, messages: list[Message]) -> None:
         batches: dict[int, list[Message]] = defaultdict(list)
+        events: list[Message] = []
         for message in messages:
-            if message.error() is None:
-                batches[message.partition() or 0].append(message)
+            (events if message.error() is not None else batches[message.partition() or 0]).append(message)
         for number, batch in batches.items():
             if number not in self._waiting:
                 self._apply(self._parts[number], batch)
-        for message in messages:
-            if message.error() is not None:
-                self._take_event(message)
+        for event in events:
+            self._take_event(event)
 
     def _apply(self, part: ServedPartition, batch: list[Message]) -> None:
         given = (batch[-1].offset() or 0) + 1
         after = min(given, self._limit(part))
         try:
             if part.offset < after:
-                part.apply(
-                    [message for message in batch if part.offset <= (message.offset() or 0) < after], offset=after
-                )
+                if part.offset > (batch[0].offset() or 0) or after < given:
+                    batch = [message for message in batch if part.offset <= (message.offset() or 0) < after]
+                part.apply(batch, offset=after)
             part.problem = None
         except SrfixError as error:
             part.problem = error.message
