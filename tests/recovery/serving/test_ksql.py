@@ -269,9 +269,7 @@ def test_what_is_no_pull_query(member: Member, sql: str, words: str) -> None:
 def test_lag_and_standby_reads_come_from_the_properties(start: Callable[..., Member]) -> None:
     member = _with_people(start)
     assert _rows(member, "SELECT ID FROM users WHERE ID='ann';", **{"ksql.query.pull.max.allowed.offset.lag": "0"})
-    part = member.node.part("users", 0)
-    for part in member.node.parts():
-        part.see_end(10_000)
+    member.fix_ends(10_000)
     answer = member.http.post(
         "/query",
         json={

@@ -64,34 +64,32 @@ class Rounds:
         # Not with the threads that answer: either might have to wait for the others.
         in_thread = partial(run_sync, limiter=anyio.CapacityLimiter(inf))
         async with anyio.create_task_group() as self._tasks:
-            self._every(_LOOK_S, "taking part in the group", partial(in_thread, self._node.membership.look))
-            self._every(_SETTLE_S, "settling", partial(in_thread, self._node.settle))
+            start = self._tasks.start_soon
+            start(self._every, _LOOK_S, "taking part in the group", partial(in_thread, self._node.membership.look))
+            start(self._every, _SETTLE_S, "settling", partial(in_thread, self._node.settle))
             for name, follower in self._node.followers.items():
-                self._every(_LOOK_S, f"asking how far to read {name}", partial(in_thread, follower.look))
-            self._every(_SETTLE_S, "notes", self._tell_notes)
-            self._every(SEND_MS / 1000, "heartbeats", self._send_heartbeats)
-            self._every(LAG_EVERY_MS / 1000, "lags", self._send_lags)
-            self._every(_TELL_S, "progress", self._tell_progress)
+                start(self._every, _LOOK_S, f"asking how far to read {name}", partial(in_thread, follower.look))
+            start(self._every, _SETTLE_S, "notes", self._tell_notes)
+            start(self._every, SEND_MS / 1000, "heartbeats", self._send_heartbeats)
+            start(self._every, LAG_EVERY_MS / 1000, "lags", self._send_lags)
+            start(self._every, _TELL_S, "progress", self._tell_progress)
             try:
                 yield
             finally:
                 self._node.end()
                 self._tasks.cancel_scope.cancel()
 
-    def _every(self, seconds: float, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        async def go_round() -> None:
-            while True:
-                began_s = time.monotonic()
-                try:
-                    await work()
-                    self.problems.pop(name, None)
-                except SrfixError as error:
-                    self.problems[name] = error.message
-                except Exception as error:  # noqa: BLE001  (of whatever kind: the rounds must go on)
-                    self.problems[name] = f"{name}: {type(error).__name__}: {error}"
-                await anyio.sleep(max(seconds - (time.monotonic() - began_s), 0.01))
-
-        self._tasks.start_soon(go_round)
+    async def _every(self, seconds: float, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            began_s = time.monotonic()
+            try:
+                await work()
+                self.problems.pop(name, None)
+            except SrfixError as error:
+                self.problems[name] = error.message
+            except Exception as error:  # noqa: BLE001  (of whatever kind: the rounds must go on)
+                self.problems[name] = f"{name}: {type(error).__name__}: {error}"
+            await anyio.sleep(max(seconds - (time.monotonic() - began_s), 0.01))
 
     async def _tell_notes(self) -> None:
         for part in self._node.parts():
