@@ -245,6 +245,7 @@ endif
 	$(BIN)/python tests/bench/bench_scale.py
 	$(BIN)/python -m tests.bench.bench_many_stores
 	$(BIN)/python -m tests.bench.bench_state
+	$(BIN)/python -m tests.bench.bench_serve
 	$(BIN)/python -m tests.bench.bench_start
 
 bench-spark: jars $(SPARK) $(KERNEL) ## Both engines on Spark, and the default, beside what is written by hand; the census of both
