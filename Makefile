@@ -121,7 +121,7 @@ everything: $(DEV) $(SPARK) $(KERNEL) jars ## All there is: every slow test with
 ifneq ($(CARGO),)
 	SRFIX_ENGINE=python $(PYTEST) $(EVERYTHING) $(CODECS)
 endif
-	$(MAKE) kernel-test sanitize lint test-browser test-spark stack docker-test
+	SRFIX_SERVED_ROWS=100000 $(MAKE) kernel-test sanitize lint test-browser test-spark stack docker-test
 
 kernel-test: $(STAMP) ## The kernel's own tests
 ifneq ($(CARGO),)

@@ -154,6 +154,17 @@ class TestUntilCommitted:
         until(lambda: part.offset == 3)
         assert keys(part) == [b"a", b"b", b"c"]
 
+    def test_records_after_the_offset_are_read_again_although_the_end_was_met(self, followed: Followed) -> None:
+        followed.produce(0, b"a", b"b", b"c")
+        followed.committed[0] = 2
+        part = followed.partition(0, until=Until.COMMITTED)
+        follower = followed.follow(part)
+        until(lambda: part.lag.is_caught_up and 0 in follower._waiting)
+        follower._met[0] = 3
+        followed.committed[0] = 3
+        until(lambda: part.offset == 3)
+        assert keys(part) == [b"a", b"b", b"c"]
+
     def test_nothing_was_committed(self, followed: Followed) -> None:
         followed.produce(0, b"a")
         part = followed.partition(0, until=Until.COMMITTED)

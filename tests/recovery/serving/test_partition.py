@@ -7,14 +7,18 @@ import struct
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from srfix.recovery.errors import StateDirectoryError
+from srfix.recovery.facts.decoding import RecordDecoder
 from srfix.recovery.serving.databases import RocksDatabase
-from srfix.recovery.serving.partition import Progress, RestoredRow
+from srfix.recovery.serving.partition import Progress, RestoredRow, ServedPartition
+from srfix.recovery.serving.questions import Question, Served
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.state.writing.stores import StoreToWrite
 from tests.examples import examples
@@ -62,6 +66,37 @@ def test_it_has_the_rows_of_a_restore_however_it_was_cut_and_opened(
     assert rows_of(part) == restored_rows(store, records, folder / "theirs")
     assert part.offset == records[-1].at + 1
     part.close()
+
+
+def _answered(part: ServedPartition, **asked: Any) -> list[tuple[str, int | None]]:
+    """The keys of rows, and when they begin."""
+    served = Served(spec=part.served, decoder=RecordDecoder(None, roles=()))  # type: ignore[arg-type]
+    rows = [msgspec.json.decode(row) for piece in served.chunks(part, Question(**asked)) for row in piece.rows]
+    return [(row["key"]["text"], row["window"]["start_ms"] if row["window"] else row["valid_from_ms"]) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("kind", "oldest"), [(WrittenKind.TIMESTAMPED_WINDOW, 100_001), (WrittenKind.INDEXED_TIME_FIRST_WINDOW, 100_000)]
+)
+def test_windows_are_answered_as_long_as_kafka_streams_shows_them(
+    kind: WrittenKind, oldest: int, tmp_path: Path
+) -> None:
+    part = opened(tmp_path, _store(kind))
+    starts = (99_999, 100_000, 100_001, 100_000 + _RETENTION_MS)
+    part.apply([Record(at, b"a" + struct.pack(">qi", start, 0), b"v") for at, start in enumerate(starts)])  # type: ignore[misc]
+    assert _answered(part) == [("a", start) for start in starts if start >= oldest]
+
+
+def test_versions_are_answered_as_kafka_streams_does(tmp_path: Path) -> None:
+    """Neither what was deleted, nor what held before the history, unless it still holds."""
+    part = opened(tmp_path, _store(WrittenKind.VERSIONED))
+    deleted = ((b"d", None, 100), (b"d", b"1", 200), (b"d", None, 300))
+    written = (*deleted, (b"a", b"1", 200), (b"b", b"1", 200), (b"b", b"2", 300), (b"b", b"3", 300 + _RETENTION_MS))
+    part.apply([Record(at, key, value, at_ms) for at, (key, value, at_ms) in enumerate(written)])  # type: ignore[misc]
+    assert sorted(_answered(part)) == [("a", 200), ("b", 200), ("b", 300), ("b", 300 + _RETENTION_MS), ("d", 200)]
+    for key, at_ms, begin in (("a", 299, 200), ("b", 299, None), ("b", 300, 300), ("d", 300, None)):
+        found = _answered(part, keys=(key.encode(),), at_ms=at_ms)
+        assert found == ([] if begin is None else [(key, begin)])
 
 
 def test_a_record_that_does_not_fit_leaves_nothing_of_its_batch(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from srfix.recovery.serving.databases import PartitionDatabase
 from srfix.recovery.serving.liveness import PartitionLag
 from srfix.recovery.state.directory import StoreDirectory, StoreKind, Task
 from srfix.recovery.state.formats.values import Headers
+from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading.detection import Detected
 from srfix.recovery.state.reading.rows import StateRow, decoder
 from srfix.recovery.state.reading.seeking import version_segments
@@ -250,12 +251,15 @@ class ServedPartition:
             self._has_strays = any(partitioner(key, self.served.partitions) != self.number for key in keys)
         return self._has_strays
 
-    @property
-    def oldest_shown_ms(self) -> int | None:
-        """The newest time that is beyond the retention; None for a store without windows, or without rows."""
-        store = self.served.store
-        newest_ms = self.progress.newest_ms
-        return newest_ms - (store.retention_ms or 0) if store.kind.is_segmented and newest_ms >= 0 else None
+    def newest_beyond_ms(self, progress: Progress) -> int | None:
+        """The newest time that was beyond the retention then; None for a store that has none, or no rows."""
+        store, newest_ms = self.served.store, progress.newest_ms
+        if store.retention_ms is None or newest_ms < 0:
+            return None
+        # AbstractDualSchemaRocksDBSegmentedBytesStore.getActualFrom shows time-first windows for a millisecond longer, and
+        # RocksDBVersionedStore.get the history.
+        is_longer = store.kind.format in (StoreFormat.TIME_FIRST_WINDOW, StoreFormat.VERSIONED)
+        return newest_ms - store.retention_ms - is_longer
 
     def apply(self, messages: Sequence[Message], *, offset: int | None = None) -> None:
         """Takes records of this partition, in their order; all of them become visible together, with the position.
@@ -345,8 +349,8 @@ class ServedPartition:
         finally:
             self._lock.release()
 
-    def frozen(self) -> tuple[StateStore, int]:
-        """The store with the rows that it has now, and the offset up to which they are.
+    def frozen(self) -> tuple[StateStore, Progress]:
+        """The store with the rows that it has now, and how far they are.
 
         :raises StateDirectoryError: if it was closed.
         """
@@ -355,7 +359,7 @@ class ServedPartition:
                 raise StateDirectoryError(f"this member has given up partition {self.number}")
             family = self.served.store.kind.family
             opened = {part: self.database.rows(part, family, is_frozen=True) for part in self.database.parts()}
-            return self._store(opened), self.progress.offset
+            return self._store(opened), self.progress
 
     def _store(self, parts: Mapping[int, OpenedDatabase]) -> StateStore:
         kind, interval_ms, name = self.served.store.kind, self.served.store.interval_ms, self.served.name

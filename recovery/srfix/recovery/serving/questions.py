@@ -13,7 +13,7 @@ from srfix.recovery.documents import Part
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.facts.decoding import RecordDecoder
 from srfix.recovery.serving.liveness import PartitionRead
-from srfix.recovery.serving.partition import ServedPartition, ServedStore
+from srfix.recovery.serving.partition import Progress, ServedPartition, ServedStore
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading.rows import StateRow
 from srfix.recovery.state.reading.store import StateStore
@@ -131,8 +131,8 @@ class Served:
 
         :raises StateDirectoryError: if rows cannot be read.
         """
-        store, offset = part.frozen()
-        generation, rows = part.generation, self._rows(part, store, question)
+        store, progress = part.frozen()
+        generation, rows = part.generation, self._rows(part, store, question, progress)
         size, is_last = _COUNTED if question.counts else CHUNK, False
         while not is_last:
             chunk = list(islice(rows, size))
@@ -140,7 +140,7 @@ class Served:
             if part.generation != generation and not part.database.is_near:
                 raise StateDirectoryError(f"partition {part.number} of {self.name} is being filled anew.")
             documents = [] if question.counts else self._documents(store, chunk, is_raw=question.is_raw)
-            yield Piece(partition=part.number, rows=documents, count=len(chunk), offset=offset, done=is_last)
+            yield Piece(partition=part.number, rows=documents, count=len(chunk), offset=progress.offset, done=is_last)
 
     def _documents(self, store: StateStore, rows: Sequence[StateRow], *, is_raw: bool) -> list[msgspec.Raw]:
         if is_raw:
@@ -149,12 +149,19 @@ class Served:
         documents = (row_document(row, application=self.spec.application or None) for row in decoded)
         return [msgspec.Raw(msgspec.json.encode(document)) for document in documents]
 
-    def _rows(self, part: ServedPartition, store: StateStore, question: Question) -> Iterator[StateRow]:
-        """Without those beyond the retention, as in Kafka Streams from 3.5 on."""
-        oldest_ms = part.oldest_shown_ms
+    def _rows(
+        self, part: ServedPartition, store: StateStore, question: Question, progress: Progress
+    ) -> Iterator[StateRow]:
+        """Those that Kafka Streams answers from 3.5 on: none beyond the retention, and no deleted version."""
+        beyond_ms, at_ms = part.newest_beyond_ms(progress), question.at_ms
         try:
             for row in question.rows(store):
-                if oldest_ms is None or row.window is None or row.window.last_ms > oldest_ms:
+                if row.valid_from_ms is None:
+                    is_shown = beyond_ms is None or row.window is None or row.window.last_ms > beyond_ms
+                else:  # of a time beyond the history only a version that still holds is known (`RocksDBVersionedStore.get`)
+                    is_known = beyond_ms is None or at_ms is None or at_ms > beyond_ms or row.valid_to_ms is None
+                    is_shown = is_known and row.value is not None
+                if is_shown:
                     yield row
         except Exception as error:  # rocksdict raises a bare Exception for every error of RocksDB
             if type(error) is not Exception:
