@@ -122,6 +122,7 @@ ifneq ($(CARGO),)
 	SRFIX_ENGINE=python $(PYTEST) $(EVERYTHING) $(CODECS)
 endif
 	SRFIX_SERVED_ROWS=100000 $(MAKE) kernel-test sanitize lint test-browser test-spark stack docker-test
+	$(BIN)/python -m pytest tests/stack -m slow
 
 kernel-test: $(STAMP) ## The kernel's own tests
 ifneq ($(CARGO),)

@@ -48,6 +48,20 @@ def test_odd_keys_are_found(member: Member, key: str, name: str) -> None:
     assert [row["value"]["NAME"] for row in response.json()["rows"]] == [name]
 
 
+def test_a_client_that_goes_away_in_the_middle_of_its_request_is_no_fault(member: Member) -> None:
+    sent: list[object] = []
+
+    async def receive() -> dict[str, object]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: object) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/pieces", "headers": [], "query_string": b""}
+    asyncio.run(member.http.app(scope, receive, send))  # type: ignore[arg-type]
+    assert sent
+
+
 def test_an_encoded_slash_before_the_key_is_a_slash(member: Member) -> None:
     odd, plain = (member.http.get(path).json() for path in ("/stores/users%2Fkeys/a/b", "/stores/users/keys/a/b"))
     assert odd["rows"] == plain["rows"] != []

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from srfix.recovery.serving.membership import Members, members_of
+from srfix.recovery.serving import membership
+from srfix.recovery.serving.membership import Grouped, Members, members_of
 from srfix.serde.errors import ClusterError
+from srfix.serde.properties.kafka_client import ReadOnlyClient
 from srfix.serde.subjects.names import Topic
 
 TOPIC = Topic("shop-users-changelog")
@@ -28,6 +30,17 @@ def test_while_the_group_rebalances_what_was_known_holds_of_those_that_are_there
 
 def test_a_member_that_has_not_joined_yet_counts_itself() -> None:
     assert members_of([], "a:1", {})[0].addresses == {"a:1"}
+
+
+def test_a_member_that_cannot_ask_is_alone_but_not_before_it_has_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(membership, "_TIMEOUT_S", 0.1)
+    client = ReadOnlyClient({"bootstrap.servers": "127.0.0.1:9", "log_level": "0"})
+    grouped = Grouped(client, "served", "a:1", [TOPIC])
+    assert grouped.members().addresses == frozenset()
+    with pytest.raises(ClusterError):
+        grouped.look()
+    assert grouped.members().addresses == {"a:1"}
+    grouped.close()
 
 
 def test_two_with_one_address_are_counted() -> None:

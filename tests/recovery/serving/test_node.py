@@ -44,6 +44,13 @@ class TestCandidates:
         report(node, "b:1", 8, end=9)
         assert _asked(node, min_offsets={0: 8})[0] == ["b:1", OWN]
 
+    def test_the_nearest_comes_first_if_none_has_reached_the_position(self, tmp_path: Path) -> None:
+        node = node_of(tmp_path, ["b:1", "c:1", "d:1"], standbys=3, values=[b"1"])
+        report(node, "b:1", 7)
+        report(node, "c:1", 5)
+        node.liveness.beat("d:1")
+        assert _asked(node, min_offsets={0: 8})[0] == ["b:1", "d:1", "c:1", OWN]
+
     def test_a_dead_member_is_not_asked(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         node = node_of(tmp_path, ["b:1"], active="b:1", values=[b"1"])
         report(node, "b:1", 1)

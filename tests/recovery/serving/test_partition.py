@@ -150,6 +150,18 @@ def test_a_head_start_beyond_the_end_of_its_log_is_not_shown(tmp_path: Path) -> 
     assert (part.progress.is_mixed, part.progress.is_filled, part.lag.is_caught_up) == (True, False, False)
 
 
+@pytest.mark.parametrize("batches", [[[7], [8]], [[7, 8], [9]]])
+def test_a_head_start_is_shown_although_records_keep_coming(tmp_path: Path, batches: list[list[int]]) -> None:
+    part = opened(tmp_path, KV)
+    part.start_with(iter([(b"a", b"1", 0, ())]), 7)
+    part.see_end(8)
+    assert (part.progress.is_mixed, part.is_filled) == (True, False)
+    for offsets in batches:
+        part.apply([Record(offset, b"b", b"1") for offset in offsets])  # type: ignore[misc]
+    part.see_end(20)
+    assert (part.progress.is_mixed, part.is_filled) == (False, True)
+
+
 def test_what_it_says_of_its_lag(tmp_path: Path) -> None:
     part = opened(tmp_path, KV)
     assert (part.lag.records, part.lag.lag_ms, part.lag.is_caught_up) == (None, None, False)

@@ -14,7 +14,7 @@ import msgspec
 from prometheus_client import Counter
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -94,7 +94,8 @@ class Api:
                 Route("/healthz", self._healthz),
                 Route("/readyz", self._readyz),
             ],
-            exception_handlers={**dict.fromkeys(_MISTAKES, self._refused), Exception: self._refused},
+            # A client that goes away gets no answer, but is no fault either.
+            exception_handlers=dict.fromkeys((*_MISTAKES, ClientDisconnect, Exception), self._refused),
             lifespan=self._lifespan,
         )
         self.app: ASGIApp = Guard(self._starlette, credentials, error_response, members_paths=of_members.keys())
@@ -111,7 +112,7 @@ class Api:
         return Response(b"{}\n", 503 if self.problems() else 200, media_type=JSON)
 
     async def _readyz(self, _request: Request) -> Response:
-        lags = [part.lag.records for part in self.node.parts()]
+        lags = [None if part.progress.is_mixed else part.lag.records for part in self.node.parts()]
         is_near = all(lag is not None and lag <= self._max_lag_ready for lag in lags)
         is_ready = bool(lags) and is_near and not self.problems()
         return Response(b"{}\n", 200 if is_ready else 503, media_type=JSON)

@@ -78,6 +78,8 @@ class Grouped(Membership):
 
     def __init__(self, client: ReadOnlyClient, group: str, address: str, topics: Collection[Topic]) -> None:
         super().__init__(address)
+        # None before it has asked: whoever takes itself for the only one has all partitions.
+        self._members = Members(addresses=frozenset())
         self._client = client
         self._group = group
         self._shared_s = time.monotonic()
@@ -103,6 +105,7 @@ class Grouped(Membership):
             description = future.result(_TIMEOUT_S + 1)
         except (KafkaException, TimeoutError) as error:
             self._admin = self._client.admin()  # one that was refused for long may not come back
+            self._members = self._members if self._members.addresses else Members(addresses=frozenset({self._own}))
             acl = f"Describe on group {self._group!r}"
             raise self._client.failed("asking for the group's members", error, acl=acl) from None
         self._members, count = members_of(

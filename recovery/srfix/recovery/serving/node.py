@@ -227,7 +227,7 @@ class Node:
         wanted = freshness.min_offsets.get(number, 0)
         chosen.sort(
             key=lambda candidate: (
-                candidate.lag is None or candidate.lag.current < wanted,
+                _missing(candidate, wanted),
                 _behind(candidate) > least + _NEAR,
                 candidate.role != ACTIVE,
                 _behind(candidate),
@@ -248,6 +248,11 @@ class Node:
 def _behind(candidate: Candidate) -> float:
     records = None if candidate.lag is None else candidate.lag.records
     return float("inf") if records is None else records
+
+
+def _missing(candidate: Candidate, wanted: int) -> int:
+    """How many offsets a member was short of a position when it told its lag; 1 if it has not told it."""
+    return 1 if candidate.lag is None else max(wanted - candidate.lag.current, 0)
 
 
 def why_not(store: str, refused: list[NotChosen]) -> str:

@@ -212,8 +212,11 @@ class ServedPartition:
         """
         self.end = end
         self._seen_s = time.monotonic() if at_s is None else at_s
-        # A head start beyond the end is not of this log.
-        is_of_log = end >= self.offset or self.served.until is Until.COMMITTED
+        self._see_whether_filled()
+
+    def _see_whether_filled(self) -> None:
+        # A head start beyond the end is not of this log, unless records came after it.
+        is_of_log = self.applied > 0 or (self.end or 0) >= self.offset or self.served.until is Until.COMMITTED
         if not self.progress.is_filled and self.lag.records == 0 and is_of_log:
             with self._lock:
                 self.progress = msgspec.structs.replace(self.progress, is_mixed=False, is_filled=True)
@@ -240,7 +243,7 @@ class ServedPartition:
     @property
     def is_filled(self) -> bool:
         """True if the log was read to its end once: before that, a key without a row may have one."""
-        return self.progress.is_filled or self.lag.records == 0
+        return self.progress.is_filled
 
     def has_strays(self, partitioner: Callable[[bytes, int], int]) -> bool:
         """True if one of its first 50 rows belongs to another partition by this partitioner. False is no proof."""
@@ -290,6 +293,7 @@ class ServedPartition:
             raise
         self.applied += len(messages)
         self.applied_bytes += size
+        self._see_whether_filled()
 
     def start_with(self, rows: Iterable[RestoredRow], offset: int) -> None:
         """Takes rows that some other process restored, as those of the log before an offset. If it is killed meanwhile,
@@ -306,14 +310,15 @@ class ServedPartition:
         self._commit(msgspec.structs.replace(self._progress_at(offset), is_mixed=True))
 
     def _progress_at(self, offset: int, record_ms: int | None = None) -> Progress:
+        last = self.progress  # another thread may see its end meanwhile
         return Progress(
             made_of=self.served.made_of,
             offset=offset,
             time_ms=_now_ms(),
             newest_ms=self._rows.newest_ms,
             record_ms=record_ms,
-            is_mixed=self.progress.is_mixed,
-            is_filled=self.is_filled,
+            is_mixed=last.is_mixed,
+            is_filled=last.is_filled,
         )
 
     def _commit(self, progress: Progress) -> None:
