@@ -35,8 +35,8 @@ from srfix.recovery.stores.whereabouts import partition_of
 from srfix.serde.subjects.names import Topic, changelog_topic
 from tests.stack.rebuilt_stores import SOURCES, store_to_write
 from tests.stack.scene import without_what_is_made
+from tests.stack.serve_members import Serve
 from tests.stack.test_every_store import as_answered
-from tests.stack.test_serve import Serve
 
 pytestmark = pytest.mark.stack
 
