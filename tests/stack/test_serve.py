@@ -94,7 +94,7 @@ def undisturbed(load: Load) -> list[float]:
 
 
 def assert_all_right(load: Load, gaps: Mapping[str, Sequence[float]]) -> None:
-    """Nothing was wrong, nobody was silent, and no key went unanswered for long.
+    """Nothing was wrong, and nobody was silent.
 
     :param gaps: what was done → the gap of each key.
     """
@@ -103,8 +103,6 @@ def assert_all_right(load: Load, gaps: Mapping[str, Sequence[float]]) -> None:
         print(f"{what}: gap of a key {median(of_keys):.3f} s in the median, {max(of_keys):.3f} s at most")
     assert load.problems == []
     assert load.wrong() == []
-    usual = max(gaps[UNDISTURBED])
-    assert max(max(of_keys) for of_keys in gaps.values()) <= LONGEST_GAP_S + usual
 
 
 class BrokerOfHosts(KraftBroker):
@@ -150,6 +148,7 @@ def test_members_that_are_killed_and_stopped(broker: KraftBroker, tmp_path: Path
                 load.go_on(2)
                 gaps[f"stop {member.address}"] = load.gaps(moment)
         assert_all_right(load, gaps)
+        assert max(max(of_keys) for of_keys in gaps.values()) <= LONGEST_GAP_S + max(gaps[UNDISTURBED])
         refilled, *others = members
         for member in others:
             member.end()
