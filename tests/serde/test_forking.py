@@ -55,7 +55,7 @@ ON_THE_DRIVER = {
     ("recovery/srfix/recovery/serving/following.py", "Follower"),
     ("recovery/srfix/recovery/serving/membership.py", "Grouped"),
     ("recovery/srfix/recovery/serving/partition.py", "ServedPartition"),
-    ("recovery/srfix/recovery/serving/starting.py", "serve"),
+    ("recovery/srfix/recovery/serving/starting.py", "serve_stores"),
 }
 """What `srfix serve`, which forks nothing, has for itself; a bar in a notebook, what asks for a plan, what a census's
 processes share: each of these ends with the call that made it, whose thread is gone in a child."""

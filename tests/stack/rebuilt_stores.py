@@ -87,7 +87,7 @@ def rebuilt(setup: EveryStoreSetup, target: Path) -> RebuiltStores:
         for store in setup.stores:
             asked = Rebuild(
                 application=setup.application,
-                store=_store(setup, store.name),
+                store=store_to_write(setup, store.name),
                 topic=topic_of(setup, store.name),
                 until=Until.COMMITTED if store.name in SOURCES else Until.END,
                 release=Release.parse(setup.version),
@@ -124,7 +124,8 @@ def to_restore(setup: EveryStoreSetup, stores: RebuiltStores) -> dict[str, int]:
     return found
 
 
-def _store(setup: EveryStoreSetup, name: str) -> StoreToWrite:
+def store_to_write(setup: EveryStoreSetup, name: str) -> StoreToWrite:
+    """A store's kind, and how long it keeps rows."""
     kind = KINDS[name]
     if setup.headers:
         kind = WITH_HEADERS.get(name) or WITH_HEADERS.get(kind, kind)

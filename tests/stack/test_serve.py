@@ -4,82 +4,41 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import socket
-import subprocess
 import time
-import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from random import Random
+from shutil import rmtree
+from signal import SIGCONT, SIGSTOP
+from statistics import median
+from typing import Final
 from uuid import uuid4
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
 
 from parts.streams.application import lose_state
+from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.recovery.stores.whereabouts import partition_of
 from srfix.serde.subjects.names import changelog_topic
-from tests.stack.command import SRFIX
+from tests.stack.networks import Host, add_network, own_network
 from tests.stack.scene import ANN, BOB, BOTH, Scene, assert_query_fails
+from tests.stack.serve_load import Load, Topic
+from tests.stack.serve_members import Serve, serving, wait_until
 
 pytestmark = pytest.mark.stack
 
-PARTITIONS = 12
-_READY_S = 40.0
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
-class Serve:
-    """A member: a process of its own."""
-
-    def __init__(self, folder: Path, *arguments: str) -> None:
-        self.address = f"127.0.0.1:{_free_port()}"
-        self._command = [SRFIX, "serve", "--data-dir", str(folder), "--listen", self.address, *arguments]
-        self.start()
-
-    def start(self) -> None:
-        self.process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-
-    def get(self, path: str, *, timeout_s: float = 5.0) -> tuple[int, Any]:
-        try:
-            with urllib.request.urlopen(f"http://{self.address}{path}", timeout=timeout_s) as response:
-                return response.status, json.loads(response.read())
-        except urllib.error.HTTPError as error:
-            return error.code, json.loads(error.read())
-
-    def is_ready(self) -> bool:
-        with suppress(OSError):
-            return self.get("/readyz")[0] == 200
-        return False
-
-    def end(self) -> None:
-        self.process.send_signal(signal.SIGCONT)
-        self.process.terminate()
-        try:
-            self.process.wait(15)
-        finally:
-            self.process.kill()
-
-
-@contextmanager
-def serving(members: Sequence[Serve]) -> Iterator[Sequence[Serve]]:
-    with ExitStack() as stack:
-        for member in members:
-            stack.callback(member.end)
-        deadline = time.monotonic() + _READY_S
-        while not all(member.is_ready() for member in members):
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
-        yield members
+KEYS: Final = 120
+PARTITIONS: Final = 12
+LONGEST_GAP_S: Final = 1.5
+"""Beyond what a key waits on this machine when nothing happens."""
+UNDISTURBED: Final = "nothing"
+PREFIXES: Final = {"clients": "198.18.1", "broker": "198.18.2", "members": "198.18.3"}
+"""The networks of members that can be cut off; the test itself is the address .1 in each."""
 
 
 @BOTH
@@ -114,45 +73,161 @@ def test_it_answers_what_the_application_cannot_read(scene: Scene, tmp_path: Pat
             assert row["row"]["columns"] == ["ann", ANN["userId"], ANN["fullName"]]
 
 
-def test_members_that_are_killed_and_stopped_are_passed_over(broker: KraftBroker, tmp_path: Path) -> None:
-    application = f"app-{uuid4().hex[:8]}"
-    topic = changelog_topic(application, "S")
-    broker.create_topic(topic, PARTITIONS, {"cleanup.policy": "compact"})
-    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 5})
-    values = {f"k{number % 500}": f"v{number}" for number in range(2_000)}
-    for number in range(2_000):
-        key = f"k{number % 500}"
-        producer.produce(topic, key=key, value=f"v{number}", partition=partition_of(key.encode(), PARTITIONS))
-    producer.flush()
-    arguments = ("--application", application, "--store", "S", "--bootstrap-servers", broker.bootstrap_servers)
-    group = ("--group", f"serve-{application}", "--standbys", "2", "--kind", "timestamped-kv")
-    members = [Serve(tmp_path / str(number), *arguments, *group) for number in range(3)]
+def members_topic(broker: KraftBroker, application: str) -> Topic:
+    topic = Topic(broker.bootstrap_servers, changelog_topic(application, "S"))
+    broker.create_topic(topic.name, PARTITIONS, {"cleanup.policy": "compact"})
+    for number in range(10 * KEYS):
+        topic.write(f"k{number % KEYS}", f"v{number}")
+    topic.flush()
+    return topic
 
-    def ask_everything(*asked: Serve) -> float:
-        """All keys, of these members in turn; the longest time that one took."""
-        longest = 0.0
-        for number, (key, value) in enumerate(values.items()):
-            began = time.monotonic()
-            status, answer = asked[number % len(asked)].get(f"/stores/S/keys/{key}")
-            longest = max(longest, time.monotonic() - began)
-            assert (status, answer["rows"][0]["value"]["text"]) == (200, value)
-        return longest
 
-    first, second, third = members
+def options(broker: KraftBroker, application: str) -> list[str]:
+    store = ["--application", application, "--store", "S", "--kind", "timestamped-kv"]
+    group = ["--group", f"serve-{application}", "--standbys", "2"]
+    return [*store, *group, "--bootstrap-servers", broker.bootstrap_servers]
+
+
+def undisturbed(load: Load) -> list[float]:
+    load.go_on(2)
+    return load.gaps()
+
+
+def assert_all_right(load: Load, gaps: Mapping[str, Sequence[float]]) -> None:
+    """Nothing was wrong, and nobody was silent.
+
+    :param gaps: what was done → the gap of each key.
+    """
+    print(load.told())
+    for what, of_keys in gaps.items():
+        print(f"{what}: gap of a key {median(of_keys):.3f} s in the median, {max(of_keys):.3f} s at most")
+    assert load.problems == []
+    assert load.wrong() == []
+
+
+class BrokerOfHosts(KraftBroker):
+    """A broker for whoever is in the network `broker`."""
+
+    def _settings(self, settings: dict[str, str], folder: Path) -> dict[str, str]:
+        self._bootstrap_servers = self._bootstrap_servers.replace("127.0.0.1", f"{PREFIXES['broker']}.1")
+        listeners = settings["listeners"].replace("PLAINTEXT://127.0.0.1", "PLAINTEXT://0.0.0.0")
+        return settings | {"listeners": listeners, "advertised.listeners": f"PLAINTEXT://{self._bootstrap_servers}"}
+
+
+@pytest.mark.parametrize(
+    ("kills", "stops"), [pytest.param(3, 1, marks=pytest.mark.smoke), pytest.param(20, 3, marks=pytest.mark.slow)]
+)
+def test_members_that_are_killed_and_stopped(broker: KraftBroker, tmp_path: Path, kills: int, stops: int) -> None:
+    """One that lost its disk has the same rows again, and one that was stopped says nothing old when it goes on."""
+    application, chance = f"app-{uuid4().hex[:8]}", Random(kills)
+    topic = members_topic(broker, application)
+    members = [Serve(tmp_path / str(number), *options(broker, application)) for number in range(3)]
+    load = Load(topic, members, "/stores/S")
     with serving(members):
-        ask_everything(*members)
-        second.process.kill()
-        assert ask_everything(first, third) < 1.5
-        second.process.wait()
-        second.start()
-        third.process.send_signal(signal.SIGSTOP)
-        assert ask_everything(first) < 1.5
-        third.process.send_signal(signal.SIGCONT)
-        deadline = time.monotonic() + _READY_S
-        while not all(member.is_ready() for member in members):
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
-        ask_everything(*members)
-        os.kill(first.process.pid, signal.SIGTERM)
-        assert first.process.wait(15) == 0
-        ask_everything(second, third)
+        with load.running():
+            gaps = {UNDISTURBED: undisturbed(load)}
+            for number in range(kills):
+                member = members[number % 3]
+                moment = load.lose(member, member.kill)
+                # It comes back while the coordinator still counts on it, or when others have its partitions.
+                load.go_on(chance.choice((2, 9)))
+                gaps[f"kill {number}"] = load.gaps(moment)
+                if number % 3 == 0:
+                    rmtree(member.folder)
+                moment = time.monotonic()
+                member.start()
+                wait_until(member.is_ready)
+                load.come_back(member)
+                load.go_on(1)
+                gaps[f"return {number}"] = load.gaps(moment)
+            for member in members[:stops]:
+                moment = load.lose(member, partial(member.process.send_signal, SIGSTOP))
+                load.go_on(chance.choice((2, 9)))
+                member.process.send_signal(SIGCONT)
+                load.come_back(member)
+                load.go_on(2)
+                gaps[f"stop {member.address}"] = load.gaps(moment)
+        assert_all_right(load, gaps)
+        assert max(max(of_keys) for of_keys in gaps.values()) <= LONGEST_GAP_S + max(gaps[UNDISTURBED])
+        refilled, *others = members
+        for member in others:
+            member.end()
+        status, answer = refilled.get(f"/stores/S/all?limit={2 * KEYS}")
+        assert (status, answer["complete"]) == (200, True), answer
+        assert {row["key"]["text"]: row["value"]["text"] for row in answer["rows"]} == topic.rows()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone may make networks")
+@pytest.mark.parametrize(
+    "cuts",
+    [
+        pytest.param([("members", "broker")], marks=pytest.mark.smoke),
+        pytest.param([("members",), ("broker",), ("members", "broker", "clients")], marks=pytest.mark.slow),
+    ],
+)
+def test_members_that_are_cut_off(tmp_path: Path, cuts: Sequence[Sequence[str]]) -> None:
+    """Whom it cannot reach, and who cannot reach it, changes; it goes on, and is whole again when the cut is over."""
+    application = f"app-{uuid4().hex[:8]}"
+    with own_network(), ExitStack() as stack:
+        for network, prefix in PREFIXES.items():
+            add_network(network, f"{prefix}.1")
+        hosts = [Host(f"m{number}", {net: f"{PREFIXES[net]}.{number + 10}" for net in PREFIXES}) for number in range(3)]
+        for host in hosts:
+            stack.callback(host.close)
+        broker = stack.enter_context(BrokerOfHosts())
+        topic = members_topic(broker, application)
+        members = [
+            Serve(
+                tmp_path / host.networks["members"],
+                *options(broker, application),
+                *("--listen", "0.0.0.0:8088", "--advertise", f"{host.networks['members']}:8088"),
+                address=f"{host.networks['clients']}:8088",
+                entered=host.entered,
+            )
+            for host in hosts
+        ]
+        load = Load(topic, members, "/stores/S")
+        with serving(members), load.running():
+            gaps = {UNDISTURBED: undisturbed(load)}
+            for number, networks in enumerate(cuts):
+                member, host = members[number % 3], hosts[number % 3]
+                moment, is_lost = time.monotonic(), "clients" in networks
+                if is_lost:
+                    load.lose(member, partial(host.cut, *networks))
+                else:
+                    host.cut(*networks)
+                load.go_on(8)
+                host.link(*networks)
+                if is_lost:
+                    load.come_back(member)
+                wait_until(lambda: all(member.is_ready() for member in members))
+                load.go_on(1)
+                gaps[f"cut from {', '.join(networks)}"] = load.gaps(moment)
+        assert_all_right(load, gaps)
+
+
+def test_a_topic_that_is_made_again_is_read_again(broker: KraftBroker, tmp_path: Path) -> None:
+    """While the member runs, and while it does not; longer than before, so that no offset shows it."""
+    topic = f"users-{uuid4().hex[:8]}"
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+
+    def make_again(key: str, count: int) -> None:
+        with suppress(KafkaException):
+            admin.delete_topics([topic])[topic].result(10)
+        broker.create_topic(topic, 1)
+        broker.produce(ProducedRecord(topic=topic, partition=0, key=key.encode(), value=b"v") for _ in range(count))
+
+    def answers(member: Serve, *keys: str) -> list[int]:
+        return [member.get(f"/stores/{topic}/keys/{key}")[0] for key in keys]
+
+    make_again("ann", 1)
+    member = Serve(tmp_path, "--topic", topic, "--bootstrap-servers", broker.bootstrap_servers)
+    with serving([member]):
+        assert answers(member, "ann", "bob") == [200, 404]
+        make_again("bob", 5)
+        wait_until(lambda: answers(member, "ann", "bob") == [404, 200])
+        assert "its topic was deleted and made again" in member.get("/stores")[1]["notes"][-1]
+    make_again("cyd", 9)
+    member.start()
+    with serving([member]):
+        assert answers(member, "bob", "cyd") == [404, 200]

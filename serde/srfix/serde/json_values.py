@@ -39,6 +39,12 @@ _SHOWN_CHARACTERS: Final = 60
 
 def to_json(value: Value) -> Json:
     """The JSON for a value; `from_json` is its inverse."""
+    check_depth(value)
+    return _json_of(value)
+
+
+def check_depth(value: Value) -> None:
+    """:raises PayloadBoundError: if a value nests too deep to be shown as JSON."""
     most = payload_bounds().shown_levels
     if _nests_deeper(value, most):
         raise PayloadBoundError(
@@ -46,7 +52,6 @@ def to_json(value: Value) -> Json:
             "Read it into columns, or raise the bound (srfix.serde.bounds: shown_levels).",
             bound="shown_levels",
         )
-    return _json_of(value)
 
 
 class JsonTexts:

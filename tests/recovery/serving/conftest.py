@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -19,7 +20,7 @@ from srfix.recovery.serving.api import Api
 from srfix.recovery.serving.following import Follower
 from srfix.recovery.serving.guarding import Credentials
 from srfix.recovery.serving.ksql import ksql_routes
-from srfix.recovery.serving.membership import Alone
+from srfix.recovery.serving.membership import Membership
 from srfix.recovery.serving.node import Node
 from srfix.recovery.serving.openapi import openapi
 from srfix.recovery.serving.page import page_routes
@@ -32,7 +33,7 @@ from srfix.recovery.stores.choices import Until
 from srfix.recovery.stores.whereabouts import partition_of
 from srfix.serde.deserializer import JsonDeserializer, KafkaDeserializer
 from srfix.serde.interface import SerdeContext
-from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
+from srfix.serde.properties.kafka_client import ReadOnlyClient
 from srfix.serde.serializer import KafkaSerializer
 from srfix.serde.subjects.names import Role, Topic
 
@@ -63,8 +64,15 @@ class Member:
         while not self.node.parts() or any(
             part.offset < self.ends[part.number] or not part.is_filled for part in self.node.parts()
         ):
-            assert time.monotonic() < deadline, [*self.node.problems()]
+            assert time.monotonic() < deadline, self.api.problems()
             time.sleep(0.01)
+
+    def fix_ends(self, end: int) -> None:
+        """From now on the logs end there, whatever the broker says."""
+        for part in self.node.parts():
+            see_end = part.see_end
+            part.see_end = lambda *_: None  # type: ignore[method-assign]
+            see_end(end)
 
 
 class _NoRegistry:
@@ -137,11 +145,10 @@ def _starting(tmp_path: Path) -> Iterator[Callable[..., Member]]:
         node = Node(
             {"users": served},
             address="127.0.0.1:1",
-            membership=Alone("127.0.0.1:1", [(topic, number) for number in range(PARTITIONS)]),
-            follower=Follower(client, isolation=Isolation.READ_UNCOMMITTED, committed=cluster.committed),
+            membership=Membership("127.0.0.1:1", [(topic, number) for number in range(PARTITIONS)]),
+            make_follower=partial(Follower, client, committed=cluster.committed),
             make_database=rocks_in(tmp_path / folder),
         )
-        node.follower.start()
         closing.append(node.close)
         api = Api(node, httpx.AsyncClient(), credentials or Credentials())
         api.add_routes([*ksql_routes(api, "0.1.0"), *page_routes(api, openapi("0.1.0"), "0.1.0")])

@@ -5,51 +5,43 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
 
 import httpx
 
 from srfix.recovery.facts.decoding import RecordDecoder
-from srfix.recovery.serving.following import Follower, Place
-from srfix.recovery.serving.gathering import Asked, Gathered, Gathering, Piece
+from srfix.recovery.serving.following import Place
+from srfix.recovery.serving.gathering import Asked, Gathered, Gathering
 from srfix.recovery.serving.liveness import PartitionLag
-from srfix.recovery.serving.membership import Members
+from srfix.recovery.serving.membership import Members, Membership
 from srfix.recovery.serving.node import Freshness, Node
 from srfix.recovery.serving.partition import ServedPartition, ServedStore
-from srfix.recovery.serving.questions import Question, Served
+from srfix.recovery.serving.questions import Piece, Question, Served
 from srfix.recovery.serving.starting import rocks_in
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.state.writing.stores import StoreToWrite
-from srfix.serde.errors import SrfixError
 from tests.recovery.serving.records import TOPIC, Record
 
 OWN = "own:1"
 
 
-@dataclass
-class Neighbours:
+class Neighbours(Membership):
     """A group as a test says it is."""
 
-    addresses: Iterable[str] = (OWN,)
-    active: dict[Place, str] = field(default_factory=dict)
-    problem: SrfixError | None = None
+    def __init__(self, addresses: Iterable[str], active: dict[Place, str]) -> None:
+        super().__init__(OWN)
+        self._addresses, self.active = frozenset(addresses), active
 
     def members(self) -> Members:
-        return Members(addresses=frozenset(self.addresses), active=self.active)
-
-    def close(self) -> None: ...
+        return Members(addresses=self._addresses, active=self.active)
 
 
 class NoLog:
-    problem: SrfixError | None = None
+    def __init__(self, served: ServedStore) -> None: ...
 
-    def __init__(self) -> None:
-        self.followed: list[ServedPartition] = []
+    def follow(self, partitions: Iterable[ServedPartition]) -> None: ...
 
-    def follow(self, partitions: Iterable[ServedPartition]) -> None:
-        self.followed = list(partitions)
+    def look(self) -> None: ...
 
     def close(self) -> None: ...
 
@@ -77,7 +69,7 @@ def node_of(
         {"users": served(partitions)},
         address=OWN,
         membership=neighbours,
-        follower=cast("Follower", NoLog()),
+        make_follower=NoLog,  # type: ignore[arg-type]
         make_database=rocks_in(folder),
         standbys=standbys,
     )
@@ -135,20 +127,18 @@ def ask(
     *,
     freshness: Freshness | None = None,
     timeout_s: float = 5,
-    counts: bool = False,
 ) -> tuple[list[Piece], Gathered, list[str]]:
     """The pieces, what is known at the end, and which other members were asked."""
     wire, gathered = Wire(answers), Gathered()
 
     async def gather() -> list[Piece]:
         async with httpx.AsyncClient(transport=wire) as client:
-            gathering = Gathering(node, client, scheme="http", most_iterators=2)
+            gathering = Gathering(node, client)
             asked = Asked(
-                store=node.stores["users"],
+                store="users",
                 question=question or Question(keys=(b"k",)),
                 freshness=freshness or Freshness(),
                 deadline=time.monotonic() + timeout_s,
-                counts=counts,
             )
             return [piece async for piece in gathering.pieces(asked, gathered)]
 

@@ -63,7 +63,7 @@ def opened(folder: Path, store: StoreToWrite, **more: object) -> ServedPartition
 
 
 def rows_of(part: ServedPartition) -> list[StateRow]:
-    store, _offset = part.frozen()
+    store, _progress = part.frozen()
     rows = list(store.rows())
     assert not store.damage
     return rows

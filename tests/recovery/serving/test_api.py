@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from srfix.recovery.serving.starting import kept_for_one
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.stores.whereabouts import partition_of
 from srfix.serde.errors import UsageError
+from srfix.serde.registry.secret import BasicAuth, Secret
 from tests.recovery.serving.conftest import Member
 
 Start = Callable[..., Member]
@@ -166,7 +168,7 @@ def test_windows_between_times_and_without_what_is_beyond_the_retention(start: S
     def windows(**bounds: int) -> list[int]:
         question = Question(keys=(b"ann",), within=RowFilter(**bounds))  # type: ignore[arg-type]
         (read,) = served.chunks(part, question)
-        return [row.row.window.start_ms for row in read.rows if row.row.window is not None]
+        return [json.loads(bytes(row))["window"]["start_ms"] for row in read.rows]
 
     assert windows() == [900_000, 1_000_000]
     assert windows(window_from_ms=950_000) == [1_000_000]
@@ -174,12 +176,14 @@ def test_windows_between_times_and_without_what_is_beyond_the_retention(start: S
 
 
 def test_credentials_are_asked_for_but_not_by_probes(start: Start) -> None:
-    member = start(credentials=Credentials(token="s3cret"))
+    member = start(credentials=Credentials("Bearer s3cret"))
     assert member.http.get("/stores").status_code == 401
     assert member.http.get("/stores", headers={"authorization": "Bearer wrong"}).status_code == 401
     assert member.http.get("/stores", headers={"authorization": "bearer s3cret"}).status_code == 200
     assert member.http.get("/healthz").status_code == 200
-    basic = start(broker=member.broker, credentials=Credentials(user="ann", password="pw"), folder="other")
+    basic = start(
+        broker=member.broker, credentials=Credentials(BasicAuth("ann", Secret("pw")).header()), folder="other"
+    )
     assert basic.http.get("/stores", auth=("ann", "pw")).status_code == 200
     assert basic.http.get("/stores", auth=("ann", "no")).status_code == 401
     assert basic.http.get("/stores", headers={"authorization": "Basic %%%"}).status_code == 401
@@ -197,6 +201,18 @@ def test_the_description_has_every_route(member: Member) -> None:
     assert {"store", "prefix", "from", "to", "limit", "max_lag", "min_position"} <= names
 
 
+def test_what_was_told_of_a_partition_stands_with_the_stores(start: Start) -> None:
+    member = start()
+    member.catch_up()
+    member.node.parts()[0].start_anew("a <test>")
+    until_s = time.monotonic() + 20
+    while not (notes := member.http.get("/stores").json()["notes"]):
+        assert time.monotonic() < until_s
+        time.sleep(0.05)
+    assert notes == ["users: partition 0 is filled anew: a <test>."]
+    assert "filled anew: a &lt;test&gt;." in member.http.get("/").text
+
+
 def test_the_page_and_the_metrics(member: Member) -> None:
     page = member.http.get("/look", params={"store": "users", "key": "<k7>"}).text
     assert "&lt;k7&gt;" in page
@@ -210,9 +226,9 @@ def test_a_key_that_has_no_row_while_its_partition_is_filled_is_not_said_to_be_a
     member = start()
     member.produce(("ann", _user("ann")))
     member.catch_up()
+    member.fix_ends(1_000_000)
     for part in member.node.parts():
         part.progress = structs.replace(part.progress, is_filled=False)
-        part.see_end(1_000_000)
     assert member.http.get("/stores/users/keys/ann").status_code == 200
     refused = member.http.get("/stores/users/keys/bob")
     assert (refused.status_code, "still being filled" in refused.json()["error"]) == (503, True)

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import struct
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka.admin import AdminClient, TopicDescription
 
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.recovery.serving import following
 from srfix.recovery.serving import partition as partitions
 from srfix.recovery.serving.databases import RocksDatabase
 from srfix.recovery.serving.following import Follower
@@ -19,8 +27,8 @@ from srfix.recovery.serving.partition import Progress, ServedPartition, ServedSt
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.state.writing.stores import StoreToWrite
 from srfix.recovery.stores.choices import Until
-from srfix.serde.errors import ClusterError
-from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
+from srfix.serde.errors import ClusterError, SrfixError
+from srfix.serde.properties.kafka_client import ReadOnlyClient
 from tests.recovery.serving.records import TOPIC, rows_of
 
 KV = StoreToWrite(name="users", kind=WrittenKind.TIMESTAMPED_KV)
@@ -34,6 +42,9 @@ class Followed:
     committed: dict[int, int | None] = field(default_factory=dict)
     is_denied: bool = False
     closing: list[Callable[[], None]] = field(default_factory=list)
+    looking: list[threading.Thread] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    is_over: threading.Event = field(default_factory=threading.Event)
 
     def partition(self, number: int, *, store: StoreToWrite = KV, until: Until = Until.END) -> ServedPartition:
         served = ServedStore(application="shop", store=store, topic=TOPIC, partitions=2, until=until)
@@ -50,14 +61,43 @@ class Followed:
                 raise ClusterError("denied")
             return {place: self.committed.get(place[1]) for place in places}
 
-        follower = Follower(client, isolation=Isolation.READ_UNCOMMITTED, committed=committed)  # type: ignore[arg-type]
-        follower.start()
-        self.closing.append(follower.close)
+        follower = Follower(client, parts[0].served, committed=committed)  # type: ignore[arg-type]
+        self.looking.append(threading.Thread(target=self._look, args=(follower,)))
+        self.looking[-1].start()
+        self.closing += [follower.close, self.stop_looking]
         follower.follow(parts)
         return follower
 
+    def stop_looking(self) -> None:
+        self.is_over.set()
+        for thread in self.looking:
+            thread.join()
+
+    def _look(self, follower: Follower) -> None:
+        while not self.is_over.wait(0.05):
+            try:
+                follower.look()
+            except SrfixError as error:
+                self.problems.append(error.message)
+
     def produce(self, number: int, *keys: bytes, value: bytes | None = b"v") -> None:
         self.broker.produce(ProducedRecord(topic=TOPIC, partition=number, key=key, value=value) for key in keys)
+
+
+@dataclass(frozen=True)
+class _Denied:
+    """The methods of `confluent_kafka.Message` that are asked of an error."""
+
+    code: int
+
+    def error(self) -> KafkaError:
+        return KafkaError(self.code)
+
+    def topic(self) -> str:
+        return TOPIC
+
+    def partition(self) -> int:
+        return 0
 
 
 def until(is_so: Callable[[], bool]) -> None:
@@ -85,8 +125,8 @@ def followed(tmp_path: Path) -> Iterator[Followed]:
 def test_an_empty_log_is_caught_up(followed: Followed) -> None:
     part = followed.partition(0)
     followed.follow(part)
-    until(lambda: part.is_caught_up)
-    assert (part.offset, part.end, part.lag_ms) == (0, 0, 0)
+    until(lambda: part.lag.is_caught_up)
+    assert (part.offset, part.end, part.lag.lag_ms) == (0, 0, 0)
 
 
 class TestUntilCommitted:
@@ -95,8 +135,32 @@ class TestUntilCommitted:
         followed.committed[0] = 2
         part = followed.partition(0, until=Until.COMMITTED)
         followed.follow(part)
-        until(lambda: part.is_caught_up)
+        until(lambda: part.lag.is_caught_up)
         assert (keys(part), part.offset, part.end) == ([b"a", b"b"], 2, 2)
+        followed.committed[0] = 3
+        until(lambda: part.offset == 3)
+        assert keys(part) == [b"a", b"b", b"c"]
+
+    def test_records_beyond_the_offset_that_came_with_the_end_of_the_log_are_not_passed_over(
+        self, followed: Followed, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(following, "_POLL_S", 0.5)
+        followed.produce(0, b"a", b"b", b"c")
+        followed.committed[0] = 2
+        part = followed.partition(0, until=Until.COMMITTED)
+        followed.follow(part)
+        until(lambda: part.lag.is_caught_up)
+        followed.committed[0] = 3
+        until(lambda: part.offset == 3)
+        assert keys(part) == [b"a", b"b", b"c"]
+
+    def test_records_after_the_offset_are_read_again_although_the_end_was_met(self, followed: Followed) -> None:
+        followed.produce(0, b"a", b"b", b"c")
+        followed.committed[0] = 2
+        part = followed.partition(0, until=Until.COMMITTED)
+        follower = followed.follow(part)
+        until(lambda: part.lag.is_caught_up and 0 in follower._waiting)
+        follower._met[0] = 3
         followed.committed[0] = 3
         until(lambda: part.offset == 3)
         assert keys(part) == [b"a", b"b", b"c"]
@@ -105,7 +169,7 @@ class TestUntilCommitted:
         followed.produce(0, b"a")
         part = followed.partition(0, until=Until.COMMITTED)
         followed.follow(part)
-        until(lambda: part.is_caught_up)
+        until(lambda: part.lag.is_caught_up)
         assert (keys(part), part.offset) == ([], 0)
 
     def test_an_offset_after_the_last_record_is_reached(self, followed: Followed) -> None:
@@ -114,21 +178,21 @@ class TestUntilCommitted:
         followed.committed[0] = 2
         part = followed.partition(0, until=Until.COMMITTED)
         follower = followed.follow(part)
-        until(lambda: part.is_caught_up and (TOPIC, 0) in follower._ends)
+        until(lambda: part.lag.is_caught_up and 0 in follower._met)
         followed.committed[0] = 3
-        follower._ends[TOPIC, 0] = 3
+        follower._met[0] = 3
         until(lambda: part.offset == 3)
-        assert part.is_caught_up
+        assert part.lag.is_caught_up
 
     def test_a_group_that_may_not_be_read_holds_up_nobody_else(self, followed: Followed) -> None:
         followed.produce(0, b"a")
         followed.is_denied = True
         limited, free = followed.partition(1, until=Until.COMMITTED), followed.partition(0)
-        follower = followed.follow(limited, free)
+        followed.follow(limited)
+        followed.follow(free)
         until(lambda: free.offset == 1)
-        until(lambda: follower.problem is not None)
-        assert str(follower.problem) == "denied"
-        assert limited.lag is None
+        until(lambda: "denied" in followed.problems)
+        assert limited.lag.records is None
 
 
 class TestFaults:
@@ -140,7 +204,7 @@ class TestFaults:
         followed.follow(bad, good)
         until(lambda: good.offset == 3 and bad.problem is not None)
         assert bad.offset == 0
-        assert bad.lag == 3
+        assert bad.lag.records == 3
         followed.produce(1, window)
         until(lambda: good.offset == 4)
         assert len(rows_of(good)) == 1
@@ -171,12 +235,15 @@ class TestFaults:
         part = followed.partition(0)
         tripped: list[int] = []
 
-        def trips(*_: object) -> None:
+        apply = Follower._apply
+
+        def trips(*what: object) -> None:
             if not tripped:
                 tripped.append(1)
                 raise ZeroDivisionError
+            apply(*what)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(Follower, "_pass_gap", trips)
+        monkeypatch.setattr(Follower, "_apply", trips)
         followed.follow(part)
         followed.produce(0, b"b")
         until(lambda: part.offset == 2)
@@ -189,7 +256,19 @@ class TestFaults:
         followed.follow(part)
         until(lambda: part.offset == 2)
         assert keys(part) == [b"a", b"b"]
-        assert "no longer has the offset 1000" in part.notes[0]
+        assert part.notes == ["partition 0 is filled anew: its log does not have, or no longer has, the offset 1000"]
+
+    def test_what_may_not_be_read_is_said_until_it_is_read(self, followed: Followed) -> None:
+        part = followed.partition(0)
+        follower = followed.follow(part)
+        until(lambda: part.lag.is_caught_up)
+        follower._take_event(cast("Message", _Denied(KafkaError.TOPIC_AUTHORIZATION_FAILED)))
+        assert f"The ACL to ask for is Read on topic {TOPIC!r}." in (part.problem or "")
+        follower._take_event(cast("Message", _Denied(KafkaError.GROUP_AUTHORIZATION_FAILED)))
+        assert not followed.problems
+        followed.produce(0, b"a")
+        until(lambda: part.problem is None)
+        assert keys(part) == [b"a"]
 
     def test_an_end_that_nobody_confirms_is_not_known(
         self, followed: Followed, monkeypatch: pytest.MonkeyPatch
@@ -198,11 +277,46 @@ class TestFaults:
         followed.produce(0, b"a")
         part = followed.partition(0)
         followed.follow(part)
-        until(lambda: part.is_caught_up)
+        until(lambda: part.lag.is_caught_up)
         followed.broker.close()
-        until(lambda: part.lag is None)
-        assert not part.is_caught_up
-        assert (part.lag_ms or 0) >= 1_500
+        until(lambda: part.lag.records is None)
+        assert not part.lag.is_caught_up
+        assert (part.lag.lag_ms or 0) >= 1_500
+
+
+class TestTopics:
+    @pytest.mark.parametrize(
+        ("answer", "problem"),
+        [
+            (SimpleNamespace(topic_id="new", partitions=[0, 1]), None),
+            (SimpleNamespace(topic_id="old", partitions=[0, 1, 2]), "has 3 partitions now, and had 2"),
+            (KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)), "There is no topic"),
+            (
+                KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)),
+                "The ACL to ask for is Describe on topic",
+            ),
+        ],
+    )
+    def test_one_that_was_made_again_is_read_again_and_others_are_said(
+        self, followed: Followed, answer: object, problem: str | None
+    ) -> None:
+        followed.produce(0, b"a")
+        part = followed.partition(0)
+        follower = followed.follow(part)
+        until(lambda: part.lag.is_caught_up)
+        followed.stop_looking()
+        described: Future[TopicDescription] = Future()
+        if isinstance(answer, Exception):
+            described.set_exception(answer)
+        else:
+            described.set_result(cast("TopicDescription", answer))
+        follower._topic_id = "old"
+        follower._admin = cast("AdminClient", SimpleNamespace(describe_topics=lambda *_, **__: {TOPIC: described}))
+        with nullcontext() if problem is None else pytest.raises(ClusterError, match=problem):
+            follower._see_topic()
+        is_new = problem is None
+        assert part.notes == ["partition 0 is filled anew: its topic was deleted and made again"] * is_new
+        until(lambda: part.offset == 1)
 
 
 def test_a_head_start_is_shown_when_what_came_after_it_was_read(followed: Followed) -> None:
@@ -211,7 +325,7 @@ def test_a_head_start_is_shown_when_what_came_after_it_was_read(followed: Follow
     part.start_with([(b"a", b"newer than the offset", 0, ())], 1)
     assert part.progress.is_mixed
     followed.follow(part)
-    until(lambda: part.is_caught_up)
+    until(lambda: part.lag.is_caught_up)
     assert isinstance(part.progress, Progress)
     assert not part.progress.is_mixed
     part.apply((), offset=4)

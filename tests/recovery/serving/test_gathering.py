@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import msgspec
 import pytest
 
-from srfix.recovery.serving.gathering import PartitionRead, Piece, offsets_of, token_of
-from srfix.recovery.serving.liveness import PartitionLag
+from srfix.recovery.serving.gathering import offsets_of, token_of
+from srfix.recovery.serving.liveness import PartitionLag, PartitionRead
 from srfix.recovery.serving.node import Freshness, Node
-from srfix.recovery.serving.questions import Question
+from srfix.recovery.serving.questions import Piece, Question
 from srfix.serde.errors import UsageError
 from tests.recovery.serving.members import OWN, ask, node_of, report, write
 
@@ -155,12 +156,12 @@ def test_a_long_answer_is_as_the_rows_were_when_it_began(tmp_path: Path) -> None
     for number in range(1_200):
         write(part, [b"old"], b"%04d" % number)
     store, before = node.stores["users"], part.offset
-    chunks = store.chunks(part, EVERYTHING)
+    chunks = store.chunks(part, Question(is_raw=True))
     first = next(chunks)
     write(part, [b"new"], b"0900")
     write(part, [b"new"], b"9999")
     rows = [*first.rows, *(row for chunk in chunks for row in chunk.rows)]
-    assert {row.row.value for row in rows} == {b"old"}
+    assert {msgspec.json.decode(row, type=bytes) for row in rows} == {b"old"}
     assert (len(rows), first.offset, part.offset) == (1_200, before, before + 2)
 
 
@@ -180,7 +181,26 @@ def test_a_partition_may_be_closed_while_it_is_read(tmp_path: Path) -> None:
     assert gathered.failed[0].reason == "this member has given up partition 0"
 
 
-def test_long_questions_are_bounded_in_number(tmp_path: Path) -> None:
+def test_bytes_are_read_without_a_decoder(tmp_path: Path) -> None:
+    node = node_of(tmp_path, values=[b"1"])
+    store = replace(node.stores["users"], decoder=None)  # type: ignore[arg-type]
+    read = store.read_now(node.parts()[0], Question(keys=(b"k",), is_raw=True))
+    assert read is not None
+    assert [bytes(row) for row in read.rows] == [b'"MQ=="']
+
+
+def test_a_row_that_has_not_the_form_of_its_kind_is_a_problem(tmp_path: Path) -> None:
+    node = node_of(tmp_path, values=[b"1"])
+    (part,) = node.parts()
+    part.database.commit({0: {b"k": b"short"}}, msgspec.json.encode(part.progress))
+    _pieces, gathered, _asked = ask(node, {})
+    assert [failed.reason for failed in gathered.failed] == [
+        "partition 0 of users: a value has 5 bytes, but its timestamp alone needs 8"
+    ]
+
+
+def test_long_questions_are_bounded_in_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("srfix.recovery.serving.gathering._MOST_ITERATORS", 2)
     node = node_of(tmp_path, values=[b"1"])
     gathered = ask(node, {}, EVERYTHING)[1]
     assert gathered.failed == []
@@ -188,11 +208,15 @@ def test_long_questions_are_bounded_in_number(tmp_path: Path) -> None:
     async def three() -> list[Piece]:
         from srfix.recovery.serving.gathering import Asked, Gathering
 
-        gathering = Gathering(node, httpx.AsyncClient(), scheme="http", most_iterators=2)
+        gathering = Gathering(node, httpx.AsyncClient())
         asked = Asked(
-            store=node.stores["users"], question=EVERYTHING, freshness=Freshness(), deadline=time.monotonic() + 5
+            store="users",
+            question=EVERYTHING,
+            freshness=Freshness(),
+            deadline=time.monotonic() + 5,
+            partitions=[0],
         )
-        open_ones = [gathering.here(asked, 0) for _ in range(3)]
+        open_ones = [gathering.here(asked) for _ in range(3)]
         firsts = [await anext(one) for one in open_ones]
         for one in open_ones:
             await one.aclose()
@@ -208,7 +232,7 @@ def test_a_count_stops_when_its_time_is_over(tmp_path: Path, monkeypatch: pytest
     node = node_of(tmp_path)
     for number in range(3_000):
         write(node.parts()[0], [b"v"], b"%04d" % number)
-    _, gathered, _ = ask(node, {}, EVERYTHING, timeout_s=0.05, counts=True)
+    _, gathered, _ = ask(node, {}, Question(counts=True), timeout_s=0.05)
     assert "the time is over" in gathered.failed[0].reason
 
 

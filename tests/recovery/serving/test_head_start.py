@@ -27,7 +27,7 @@ def _started(tmp_path: Path, store: StoreToWrite, topic: str, *, kept_ms: int | 
         application=APPLICATION, store=store, topic=Topic(topic), partitions=1, tombstones_kept_ms=kept_ms
     )
     part = ServedPartition(served, 0, RocksDatabase(tmp_path / "served"))
-    head_start_from([tmp_path / "state"], APPLICATION)(part)
+    head_start_from([tmp_path / "state"])(part)
     return part
 
 
@@ -75,6 +75,25 @@ def test_why_there_is_none(
     part.close()
 
 
+@pytest.mark.parametrize(
+    ("application", "name", "number"), [("other", "ts", 0), (APPLICATION, "none", 0), (APPLICATION, "ts", 7)]
+)
+def test_a_directory_of_something_else_is_said_to_be_none(
+    tmp_path: Path, application: str, name: str, number: int
+) -> None:
+    shutil.copytree(DATA, tmp_path / "state" / APPLICATION)
+    store = StoreToWrite(name=name, kind=WrittenKind.TIMESTAMPED_KV)
+    served = ServedStore(application=application, store=store, topic=Topic("ts"), partitions=8)
+    part = ServedPartition(served, number, RocksDatabase(tmp_path / "served"))
+    head_start_from([tmp_path / "state"])(part)
+    assert (part.offset, rows_of(part)) == (0, [])
+    assert part.notes == [
+        f"partition {number} begins without a state directory: {tmp_path / 'state' / APPLICATION} has none of it for the "
+        f"store {name} of the application {application}"
+    ]
+    part.close()
+
+
 def test_a_damaged_directory_is_none(tmp_path: Path) -> None:
     shutil.copytree(DATA, tmp_path / "state" / APPLICATION)
     for table in (tmp_path / "state" / APPLICATION / "1_0").rglob("*.sst"):
@@ -82,7 +101,7 @@ def test_a_damaged_directory_is_none(tmp_path: Path) -> None:
     store = StoreToWrite(name="ts", kind=WrittenKind.TIMESTAMPED_KV)
     served = ServedStore(application=APPLICATION, store=store, topic=Topic(f"{APPLICATION[:7]}-ts"), partitions=1)
     part = ServedPartition(served, 0, RocksDatabase(tmp_path / "served"))
-    head_start_from([tmp_path / "state"], APPLICATION)(part)
+    head_start_from([tmp_path / "state"])(part)
     assert (part.offset, rows_of(part)) == (0, [])
     assert part.notes
     part.close()

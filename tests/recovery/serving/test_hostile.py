@@ -48,6 +48,20 @@ def test_odd_keys_are_found(member: Member, key: str, name: str) -> None:
     assert [row["value"]["NAME"] for row in response.json()["rows"]] == [name]
 
 
+def test_a_client_that_goes_away_in_the_middle_of_its_request_is_no_fault(member: Member) -> None:
+    sent: list[object] = []
+
+    async def receive() -> dict[str, object]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: object) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/pieces", "headers": [], "query_string": b""}
+    asyncio.run(member.http.app(scope, receive, send))  # type: ignore[arg-type]
+    assert sent
+
+
 def test_an_encoded_slash_before_the_key_is_a_slash(member: Member) -> None:
     odd, plain = (member.http.get(path).json() for path in ("/stores/users%2Fkeys/a/b", "/stores/users/keys/a/b"))
     assert odd["rows"] == plain["rows"] != []
@@ -98,7 +112,7 @@ def test_odd_paths_have_an_answer(member: Member, path: str) -> None:
         b'{"ksql": 5}',
         b'{"hostInfo": "x", "timestamp": 1e400}',
         b'{"member": "x", "lags": {"users": {"99999999999999999999999": null}}}',
-        b'{"store":"users","question":{},"freshness":{},"partitions":[],"counts":false,"is_raw":false,"timeout_s":-1e999}',
+        b'{"store":"users","question":{},"freshness":{},"partitions":[],"deadline":-1e999}',
     ],
 )
 def test_odd_bodies_have_an_answer(member: Member, path: str, body: bytes) -> None:
@@ -114,7 +128,7 @@ def test_what_one_asks_for_in_bytes_does_not_change_a_pull_query(member: Member)
 @contextmanager
 def listening(member: Member) -> Iterator[tuple[str, int]]:
     """The member on a real socket."""
-    place = Place(host="127.0.0.1", port=0, advertise=None)
+    place = Place(listen=("127.0.0.1", 0))
     taken = starting._listening(place)
     server: uvicorn.Server = starting._server(member.api, place)
     server.config.lifespan = "off"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from srfix.recovery.serving.membership import Members, members_of
+from srfix.recovery.serving import membership
+from srfix.recovery.serving.membership import Grouped, Members, members_of
 from srfix.serde.errors import ClusterError
+from srfix.serde.properties.kafka_client import ReadOnlyClient
 from srfix.serde.subjects.names import Topic
 
 TOPIC = Topic("shop-users-changelog")
@@ -30,6 +32,17 @@ def test_a_member_that_has_not_joined_yet_counts_itself() -> None:
     assert members_of([], "a:1", {})[0].addresses == {"a:1"}
 
 
+def test_a_member_that_cannot_ask_is_alone_but_not_before_it_has_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(membership, "_TIMEOUT_S", 0.1)
+    client = ReadOnlyClient({"bootstrap.servers": "127.0.0.1:9", "log_level": "0"})
+    grouped = Grouped(client, "served", "a:1", [TOPIC])
+    assert grouped.members().addresses == frozenset()
+    with pytest.raises(ClusterError):
+        grouped.look()
+    assert grouped.members().addresses == {"a:1"}
+    grouped.close()
+
+
 def test_two_with_one_address_are_counted() -> None:
     assert members_of([("srfix-serve@a:1", []), ("srfix-serve@a:1", [(TOPIC, 0)])], "a:1", {})[1] == 2
 
@@ -47,24 +60,22 @@ class TestStandbys:
         for number in range(20):
             place = (TOPIC, number)
             active = sorted(ALL)[number % 5]
-            chosen = Members(addresses=ALL, active={place: active}).standbys(place, 2)
+            _active, *chosen = Members(addresses=ALL, active={place: active}).holders(place, 2)
             assert active not in chosen
             assert len(set(chosen)) == 2
-            assert (
-                Members(addresses=frozenset(sorted(ALL, reverse=True)), active={place: active}).standbys(place, 2)
-                == chosen
-            )
+            others = Members(addresses=frozenset(sorted(ALL, reverse=True)), active={place: active})
+            assert others.holders(place, 2) == (active, *chosen)
 
     def test_one_that_leaves_moves_only_what_it_had(self) -> None:
         fewer = ALL - {"host3:8088"}
         for number in range(50):
             place = (TOPIC, number)
-            before = Members(addresses=ALL, active={place: "host0:8088"}).standbys(place, 1)
-            after = Members(addresses=fewer, active={place: "host0:8088"}).standbys(place, 1)
-            assert after == before or before == ("host3:8088",)
+            before = Members(addresses=ALL, active={place: "host0:8088"}).holders(place, 1)
+            after = Members(addresses=fewer, active={place: "host0:8088"}).holders(place, 1)
+            assert after == before or before == ("host0:8088", "host3:8088")
 
     def test_they_are_spread(self) -> None:
-        chosen = [Members(addresses=ALL).standbys((TOPIC, number), 1)[0] for number in range(500)]
+        chosen = [Members(addresses=ALL).holders((TOPIC, number), 1)[0] for number in range(500)]
         assert all(50 < chosen.count(address) < 150 for address in ALL)
 
     def test_there_may_be_fewer_members_than_wanted(self) -> None:

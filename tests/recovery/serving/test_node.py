@@ -44,6 +44,13 @@ class TestCandidates:
         report(node, "b:1", 8, end=9)
         assert _asked(node, min_offsets={0: 8})[0] == ["b:1", OWN]
 
+    def test_the_nearest_comes_first_if_none_has_reached_the_position(self, tmp_path: Path) -> None:
+        node = node_of(tmp_path, ["b:1", "c:1", "d:1"], standbys=3, values=[b"1"])
+        report(node, "b:1", 7)
+        report(node, "c:1", 5)
+        node.liveness.beat("d:1")
+        assert _asked(node, min_offsets={0: 8})[0] == ["b:1", "d:1", "c:1", OWN]
+
     def test_a_dead_member_is_not_asked(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         node = node_of(tmp_path, ["b:1"], active="b:1", values=[b"1"])
         report(node, "b:1", 1)
@@ -71,8 +78,8 @@ class TestCandidates:
         node = node_of(tmp_path, values=[b"1"])
         (part,) = node.parts()
         part.see_end(1, time.monotonic() - 60)
-        assert part.lag is None, "a log that nobody could ask may have gone on"
-        assert 60_000 <= (part.lag_ms or 0) < 70_000
+        assert part.lag.records is None, "a log that nobody could ask may have gone on"
+        assert 60_000 <= (part.lag.lag_ms or 0) < 70_000
         assert _asked(node, max_lag=5) == ([], {OWN: "its lag is not known"})
         assert _asked(node, max_lag_ms=5_000)[0] == []
         assert _asked(node)[0] == [OWN]
@@ -83,7 +90,7 @@ class TestCandidates:
             {"users": served()},
             address=OWN,
             membership=membership,
-            follower=cast("object", NoLog()),  # type: ignore[arg-type]
+            make_follower=NoLog,  # type: ignore[arg-type]
             make_database=rocks_in(tmp_path),
         )
         chosen, refused = node.candidates(node.stores["users"], 0, Freshness())
@@ -105,16 +112,39 @@ class TestSettle:
             {"users": served(3)},
             address=OWN,
             membership=Neighbours((OWN,), {(TOPIC, number): OWN for number in range(3)}),
-            follower=cast("object", NoLog()),  # type: ignore[arg-type]
+            make_follower=NoLog,  # type: ignore[arg-type]
             make_database=make,
         )
-        node.settle()
+        with pytest.raises(StateDirectoryError, match=r"^Partition 1 of users cannot be opened: no room$"):
+            node.settle()
         assert [part.number for part in node.parts()] == [0, 2]
-        assert list(node.problems()) == ["Partition 1 of users cannot be opened: no room"]
         broken.clear()
         node.settle()
         assert sorted(part.number for part in node.parts()) == [0, 1, 2]
+
+    def test_a_database_elsewhere_that_does_not_answer_is_said(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        node = node_of(tmp_path)
+
+        def silent() -> list[int]:
+            raise StateDirectoryError("no answer")
+
+        (part,) = node.parts()
+        monkeypatch.setattr(part.database, "is_near", False)
+        monkeypatch.setattr(part.database, "parts", silent)
+        with pytest.raises(StateDirectoryError, match=r"^Partition 0 of users: no answer$"):
+            node.settle()
+        monkeypatch.undo()
+        node.settle()
+
+    def test_what_keeps_it_from_reading_is_said_while_there_is_more_to_read(self, tmp_path: Path) -> None:
+        node = node_of(tmp_path, values=[b"1"])
+        (part,) = node.parts()
+        part.problem = "it may not."
         assert not list(node.problems())
+        part.see_end(2)
+        assert list(node.problems()) == ["Partition 0 of users: it may not."]
 
     def test_a_partition_stays_until_its_new_holder_has_caught_up(self, tmp_path: Path) -> None:
         node = node_of(tmp_path, ["b:1"], standbys=0, values=[b"1"])
@@ -140,11 +170,16 @@ class TestSettle:
             {"users": served()},
             address=OWN,
             membership=Neighbours((OWN,), {(TOPIC, 0): OWN}),
-            follower=cast("object", NoLog()),  # type: ignore[arg-type]
+            make_follower=NoLog,  # type: ignore[arg-type]
             make_database=rocks_in(tmp_path),
             head_start=endless,
         )
-        settling = threading.Thread(target=node.settle)
+
+        def settle() -> None:
+            with pytest.raises(StateDirectoryError, match="cannot be opened: the member ends"):
+                node.settle()
+
+        settling = threading.Thread(target=settle)
         settling.start()
         assert begun.wait(10)
         node.end()

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 import struct
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from srfix.recovery.errors import StateDirectoryError
-from srfix.recovery.serving.partition import Progress, RestoredRow
+from srfix.recovery.facts.decoding import RecordDecoder
+from srfix.recovery.serving.databases import RocksDatabase
+from srfix.recovery.serving.partition import Progress, RestoredRow, ServedPartition
+from srfix.recovery.serving.questions import Question, Served
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.state.writing.stores import StoreToWrite
 from tests.examples import examples
@@ -62,6 +68,37 @@ def test_it_has_the_rows_of_a_restore_however_it_was_cut_and_opened(
     part.close()
 
 
+def _answered(part: ServedPartition, **asked: Any) -> list[tuple[str, int | None]]:
+    """The keys of rows, and when they begin."""
+    served = Served(spec=part.served, decoder=RecordDecoder(None, roles=()))  # type: ignore[arg-type]
+    rows = [msgspec.json.decode(row) for piece in served.chunks(part, Question(**asked)) for row in piece.rows]
+    return [(row["key"]["text"], row["window"]["start_ms"] if row["window"] else row["valid_from_ms"]) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("kind", "oldest"), [(WrittenKind.TIMESTAMPED_WINDOW, 100_001), (WrittenKind.INDEXED_TIME_FIRST_WINDOW, 100_000)]
+)
+def test_windows_are_answered_as_long_as_kafka_streams_shows_them(
+    kind: WrittenKind, oldest: int, tmp_path: Path
+) -> None:
+    part = opened(tmp_path, _store(kind))
+    starts = (99_999, 100_000, 100_001, 100_000 + _RETENTION_MS)
+    part.apply([Record(at, b"a" + struct.pack(">qi", start, 0), b"v") for at, start in enumerate(starts)])  # type: ignore[misc]
+    assert _answered(part) == [("a", start) for start in starts if start >= oldest]
+
+
+def test_versions_are_answered_as_kafka_streams_does(tmp_path: Path) -> None:
+    """Neither what was deleted, nor what held before the history, unless it still holds."""
+    part = opened(tmp_path, _store(WrittenKind.VERSIONED))
+    deleted = ((b"d", None, 100), (b"d", b"1", 200), (b"d", None, 300))
+    written = (*deleted, (b"a", b"1", 200), (b"b", b"1", 200), (b"b", b"2", 300), (b"b", b"3", 300 + _RETENTION_MS))
+    part.apply([Record(at, key, value, at_ms) for at, (key, value, at_ms) in enumerate(written)])  # type: ignore[misc]
+    assert sorted(_answered(part)) == [("a", 200), ("b", 200), ("b", 300), ("b", 300 + _RETENTION_MS), ("d", 200)]
+    for key, at_ms, begin in (("a", 299, 200), ("b", 299, None), ("b", 300, 300), ("d", 300, None)):
+        found = _answered(part, keys=(key.encode(),), at_ms=at_ms)
+        assert found == ([] if begin is None else [(key, begin)])
+
+
 def test_a_record_that_does_not_fit_leaves_nothing_of_its_batch(tmp_path: Path) -> None:
     part = opened(tmp_path, _store(WrittenKind.TIMESTAMPED_WINDOW))
     whole = b"a" + struct.pack(">qi", 100_000, 0)
@@ -106,13 +143,55 @@ def test_a_head_start_that_was_not_finished_counts_for_nothing(tmp_path: Path) -
     assert (part.offset, [row.key for row in rows_of(part)]) == (7_000, [b"a"])
 
 
+def test_a_head_start_beyond_the_end_of_its_log_is_not_shown(tmp_path: Path) -> None:
+    part = opened(tmp_path, KV)
+    part.start_with(iter([(b"a", b"1", 0, ())]), 100)
+    part.see_end(5)
+    assert (part.progress.is_mixed, part.progress.is_filled, part.lag.is_caught_up) == (True, False, False)
+
+
+@pytest.mark.parametrize("batches", [[[7], [8]], [[7, 8], [9]]])
+def test_a_head_start_is_shown_although_records_keep_coming(tmp_path: Path, batches: list[list[int]]) -> None:
+    part = opened(tmp_path, KV)
+    part.start_with(iter([(b"a", b"1", 0, ())]), 7)
+    part.see_end(8)
+    assert (part.progress.is_mixed, part.is_filled) == (True, False)
+    for offsets in batches:
+        part.apply([Record(offset, b"b", b"1") for offset in offsets])  # type: ignore[misc]
+    part.see_end(20)
+    assert (part.progress.is_mixed, part.is_filled) == (False, True)
+
+
 def test_what_it_says_of_its_lag(tmp_path: Path) -> None:
     part = opened(tmp_path, KV)
-    assert (part.lag, part.lag_ms, part.is_caught_up) == (None, None, False)
+    assert (part.lag.records, part.lag.lag_ms, part.lag.is_caught_up) == (None, None, False)
     part.apply([Record(4, b"a", b"1", at_ms=1_000)])  # type: ignore[list-item]
     part.see_end(9)
-    assert part.lag == 4
-    assert (part.lag_ms or 0) > 1_000_000
+    assert part.lag.records == 4
+    assert (part.lag.lag_ms or 0) > 1_000_000
     part.apply((), offset=9)
-    assert (part.lag, part.lag_ms, part.is_caught_up) == (0, 0, True)
+    assert (part.lag.records, part.lag.lag_ms, part.lag.is_caught_up) == (0, 0, True)
     assert isinstance(part.progress, Progress)
+
+
+def test_a_kill_finds_all_that_was_written_since_it_was_filled(tmp_path: Path) -> None:
+    database = RocksDatabase(tmp_path / "rows")
+
+    def after_a_kill() -> tuple[bytes | None, list[bytes]]:
+        image = tmp_path / "image"
+        shutil.rmtree(image, ignore_errors=True)
+        shutil.copytree(tmp_path / "rows", image)
+        killed = RocksDatabase(image)
+        rows = [key for part in killed.parts() for key, _value in killed.rows(part, "rows").rows("rows")]
+        found = killed.progress(), rows
+        killed.close()
+        return found
+
+    database.commit({0: {b"a": b"1"}}, b"1", is_filling=True)
+    assert after_a_kill() == (None, []), "neither rows without their progress, nor the other way round"
+    database.commit({0: {b"b": b"2"}}, b"2", is_filling=True)
+    database.commit({0: {b"c": b"3"}}, b"3")
+    assert after_a_kill() == (b"3", [b"a", b"b", b"c"])
+    database.commit({0: {b"d": b"4"}}, b"4", is_filling=True)
+    database.close()
+    assert after_a_kill() == (b"4", [b"a", b"b", b"c", b"d"]), "closing is no kill"

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
 import click
 
 from srfix.cli.command_classes import command
+from srfix.cli.commands.serve import authorization
 from srfix.cli.commands.state.choosing import StoreChoice
 from srfix.cli.commands.state.reading import RowReading, reading_options
 from srfix.cli.commands.state.rows import print_rows_of_key
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.options import output_option
-from srfix.cli.options.values import option
-from srfix.cli.output.interface import OutputFormat, Paragraph, Report, Table
+from srfix.cli.options.values import chosen_options, option, typed_options
+from srfix.cli.output.interface import OutputFormat, Paragraph, Report, table_of
 from srfix.cli.output.speaking import say_aside, show_json, write_report
+from srfix.cli.reports.rows import span
 from srfix.recovery.errors import ServingError
 from srfix.serde.errors import UsageError
 
@@ -59,10 +62,11 @@ def query(
     the options for formats, columns and subjects, and for the registry, are for a directory. Exit code 1 if there is no
     row, or if it cannot be decoded.
     """
-    if (url is None) == (not state_dir):
+    chosen = chosen_options("--url", "--state-dir")
+    if len(chosen) != 1:
         raise UsageError("Give --url, the address of a server, or --state-dir, a directory without one.")
-    if url is None:
-        if any(value is not None for value in (at, max_lag, min_position, token, user)):
+    if url is None or "--url" not in chosen:
+        if typed_options("--at", "--max-lag", "--min-position", "--token", "--user"):
             raise UsageError("--at, --max-lag, --min-position, --token and --user are for a server (--url).")
         choice = StoreChoice(application=application, store=store, task=None)
         # Each directory holds other partitions: the key is in one of them.
@@ -72,65 +76,56 @@ def query(
     answer = _asked(
         f"{url.rstrip('/')}/stores/{quote(store, safe='')}/keys/{quote(key, safe='')}",
         {name: str(value) for name, value in params.items() if value is not None},
-        token=token,
-        user=user,
+        authorization(token, user),
     )
     rows = answer["rows"]
     if output is OutputFormat.JSON:
         for row in rows:
             show_json(json.dumps(row))
     else:
-        cells = [
-            (
-                str(row["partition"]),
-                _shown(row["key"]),
-                _shown(row["value"]),
-                row["time"] or "-",
-                _window(row["window"]),
-            )
-            for row in rows
-        ]
-        table = Table(("partition", "key", "value", "time", "window"), tuple(cells))
-        write_report(Report(document={}, blocks=(table if rows else Paragraph("There is no row."),)), output)
+        table = table_of(rows, _COLUMNS) if rows else Paragraph("There is no row.")
+        write_report(Report(document={}, blocks=(table,)), output)
     for read in answer["partitions"]:
         lag = "an unknown number of" if read["lag"] is None else f"{read['lag']:,}"
         say_aside(
             f"Partition {read['partition']} was read by {read['member']} ({read['role']}) up to offset {read['offset']:,}; "
             f"{lag} later records were not yet read."
         )
+    say_aside(*(f"Partition {gap['partition']} was not read: {gap['reason']}." for gap in answer["failed"]))
     say_aside(f"Position: {answer['position']}")
     failed = [error["message"] for row in rows for error in row["errors"]]
     say_aside(*failed)
     return ExitCode.OK if rows and not failed else ExitCode.FINDINGS
 
 
-def _window(window: dict[str, Any] | None) -> str:
-    if window is None:
-        return "-"
-    return f"{window['start_ms']}" if window["end_ms"] is None else f"{window['start_ms']}..{window['end_ms']}"
-
-
 def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _asked(url: str, params: dict[str, str], *, token: str | None, user: str | None) -> dict[str, Any]:
+_COLUMNS: Final[Mapping[str, Callable[[dict[str, Any]], str | None]]] = {
+    "partition": lambda row: row["partition"],
+    "key": lambda row: _shown(row["key"]),
+    "value": lambda row: _shown(row["value"]),
+    "time": lambda row: row["time"],
+    "window": lambda row: row["window"] and span(row["window"]["start_ms"], row["window"]["end_ms"]),
+}
+
+
+def _asked(url: str, params: dict[str, str], header: str | None) -> dict[str, Any]:
     import requests
 
-    from srfix.cli.commands.serve import user_and_password
-    from srfix.serde.registry.secret import revealed
-
-    headers = {} if token is None else {"authorization": f"Bearer {revealed(token)}"}
-    auth = None if user is None else user_and_password(user)
+    headers = {} if header is None else {"Authorization": header}
     try:
-        response = requests.get(url, params=params, headers=headers, auth=auth, timeout=_TIMEOUT_S)
+        # With an `auth` of its own, requests looks for no credentials in ~/.netrc.
+        response = requests.get(url, params=params, headers=headers, auth=lambda request: request, timeout=_TIMEOUT_S)
         document = response.json()
-    except requests.exceptions.InvalidURL as error:
-        raise UsageError(f"--url is no URL: {error}.") from None
+    except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, requests.exceptions.MissingSchema):
+        raise UsageError("--url is not the address of a server. Give http://HOST:PORT, or https://HOST:PORT.") from None
     except (requests.RequestException, ValueError) as error:
         raise ServingError(
             f"The server did not answer ({type(error).__name__}). Check --url, and that `srfix serve` runs."
         ) from None
     if "error" in document or "rows" not in document:
-        raise ServingError(str(document.get("error", "The server is no `srfix serve`.")))
+        more = " Give --token or --user." if response.status_code == requests.codes.unauthorized else ""
+        raise ServingError(str(document.get("error", "The server is no `srfix serve`.")) + more)
     return dict(document)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from srfix.cli.command_classes import command
 from srfix.cli.commands.state.reading import RowReading, reading_options
 from srfix.cli.commands.state.written import kind_option
-from srfix.cli.commands.stores_to_serve import StoreLayout, StoresToServe
+from srfix.cli.commands.stores_to_serve import Layout, StoresToServe
 from srfix.cli.commands.watch import OFF, listen_address
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.options import isolation_option
-from srfix.cli.options.values import Choice, handing_over, option
+from srfix.cli.options.values import Choice, chosen_options, handing_over, option, typed_options
 from srfix.cli.output.speaking import say, say_aside
 from srfix.cli.version import version
 from srfix.recovery.ids_in_words import counted
@@ -25,12 +24,22 @@ from srfix.recovery.stores.choices import Until
 from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
-    from srfix.recovery.serving.guarding import Credentials
     from srfix.recovery.serving.starting import Place
 
-_kind_options = handing_over(
+_layout_options = handing_over(
     "layout",
-    StoreLayout,
+    Layout,
+    click.option(
+        "--from-topic",
+        metavar="TOPIC",
+        help="The topic that the store restores from. Default: its changelog, or the source topic that a diagnosis finds.",
+    ),
+    click.option(
+        "--until",
+        type=Choice(Until),
+        help="Up to where rows come: committed for a reused source topic, as a restore, or end. Default: as a restore.",
+    ),
+    isolation_option,
     kind_option,
     click.option(
         "--retention-ms",
@@ -52,60 +61,12 @@ _kind_options = handing_over(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Serving:
-    listen: tuple[str, int]
-    advertise: tuple[str, int] | None
-    group: str | None
-    standbys: int
-    is_global: bool
-    token: str | None = field(repr=False)
-    user: str | None = field(repr=False)
-    tls_certificate: str | None
-    tls_key: str | None
-    tls_ca: str | None
-
-    def credentials(self) -> Credentials:
-        from srfix.recovery.serving.guarding import Credentials
-        from srfix.serde.registry.secret import revealed
-
-        if self.token is not None and self.user is not None:
-            raise UsageError("Give either --token or --user.")
-        user, password = (None, None) if self.user is None else user_and_password(self.user)
-        return Credentials(token=None if self.token is None else revealed(self.token), user=user, password=password)
-
-    def place(self, application: str | None = None) -> Place:
-        from srfix.recovery.serving.starting import Place, Tls
-
-        if self.group is None and (self.standbys or self.is_global):
-            raise UsageError("--standbys and --global are for several members: give --group.")
-        if self.group is not None and self.group == application:
-            raise UsageError(
-                f"--group {self.group} is the application's own group. srfix must take no part in it: give another name."
-            )
-        tls = None
-        if self.tls_ca is not None and self.tls_certificate is None:
-            raise UsageError(
-                "--tls-ca is for the other members' certificates: give --tls-certificate and --tls-key, too."
-            )
-        if self.tls_certificate is not None or self.tls_key is not None:
-            if self.tls_certificate is None or self.tls_key is None:
-                raise UsageError("TLS needs both --tls-certificate and --tls-key.")
-            tls = Tls(certificate=self.tls_certificate, key=self.tls_key, authority=self.tls_ca)
-        host, port = self.listen
-        advertise = None
-        if self.advertise is not None:
-            name, number = self.advertise
-            advertise = f"[{name}]:{number}" if ":" in name else f"{name}:{number}"
-        return Place(
-            host=host,
-            port=port,
-            advertise=advertise,
-            tls=tls,
-            group=self.group,
-            standbys=self.standbys,
-            is_global=self.is_global,
-        )
+def _place(**values: Any) -> Place:
+    try:
+        from srfix.recovery.serving.starting import Place
+    except ImportError as error:
+        raise UsageError(f"`srfix serve` needs {error.name}. Install it: pip install 'srfix[serve]'.") from None
+    return Place(**values)
 
 
 def _address(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[str, int] | None:
@@ -114,19 +75,21 @@ def _address(ctx: click.Context, param: click.Parameter, text: str | None) -> tu
     return None if text is None else listen_address(ctx, param, text)
 
 
-def user_and_password(text: str) -> tuple[str, str]:
-    """Reads USER:PASSWORD, where PASSWORD or all of it may be env:NAME or file:PATH."""
-    from srfix.serde.registry.secret import revealed
+def authorization(token: str | None, user: str | None) -> str | None:
+    """The header for the credentials that --token or --user names; None without them."""
+    from srfix.serde.registry.secret import BasicAuth, BearerAuth, Secret, revealed
 
-    user, colon, password = (revealed(text) if text.startswith(("env:", "file:")) else text).partition(":")
-    if not user or not colon:
-        raise UsageError("--user takes USER:PASSWORD; PASSWORD, or all of it, may be env:NAME or file:PATH.")
-    return user, revealed(password)
+    chosen = chosen_options("--token", "--user")
+    if len(chosen) > 1:
+        raise UsageError("Give either --token or --user.")
+    if token is not None and "--token" in chosen:
+        return BearerAuth(Secret.parse(token)).credentials().headers["Authorization"]
+    return None if user is None else BasicAuth.parse(revealed(user)).header()
 
 
-_serving_options = handing_over(
-    "serving",
-    Serving,
+_place_options = handing_over(
+    "place",
+    _place,
     option(
         "--listen",
         default="127.0.0.1:8088",
@@ -150,8 +113,6 @@ _serving_options = handing_over(
         help="How many more members keep each partition.",
     ),
     click.option("--global", "is_global", is_flag=True, help="Every member of the group keeps every partition."),
-    option("--token", metavar="TOKEN", help="Ask for this bearer token; env:NAME or file:PATH."),
-    option("--user", metavar="USER:PASSWORD", help="Ask for this user; PASSWORD may be env:NAME or file:PATH."),
     option("--tls-certificate", metavar="FILE", help="The server's certificate (PEM)."),
     option("--tls-key", metavar="FILE", help="The key of the certificate (PEM)."),
     option("--tls-ca", metavar="FILE", help="The authority of the other members' certificates (PEM)."),
@@ -160,16 +121,11 @@ _serving_options = handing_over(
 
 @command()
 @option("--application", metavar="ID", help="The application.id.")
-@option("--store", metavar="NAME[,…]", help="A state store of it, or several.")
+@option("--store", metavar="NAME[=TABLE][,…]", help="A state store of it, or several; TABLE is its name in SQL.")
 @click.option(
-    "--from-topic",
-    metavar="TOPIC",
-    help="The topic that the store restores from. Default: its changelog, or the source topic that a diagnosis finds.",
-)
-@click.option(
-    "--until",
-    type=Choice(Until),
-    help="Up to where rows come: committed for a reused source topic, as a restore, or end. Default: as a restore.",
+    "--topic",
+    metavar="NAME[=TABLE][,…]",
+    help="Instead of a store: a topic, or several, without an application. The rows are the last values of the keys.",
 )
 @option("--data-dir", metavar="DIR", help="Where srfix keeps the rows. It makes the directory.")
 @click.option(
@@ -181,9 +137,10 @@ _serving_options = handing_over(
     metavar="DIR",
     help="A state directory of the application, whose rows are a head start; repeatable.",
 )
-@_kind_options
-@isolation_option
-@_serving_options
+@_layout_options
+@_place_options
+@option("--token", metavar="TOKEN", help="Ask for this bearer token; env:NAME or file:PATH.")
+@option("--user", metavar="USER:PASSWORD", help="Ask for this user; PASSWORD may be env:NAME or file:PATH.")
 @option(
     "--max-lag",
     type=click.IntRange(min=0),
@@ -196,57 +153,63 @@ _serving_options = handing_over(
 def serve(
     application: str | None,
     store: str | None,
-    from_topic: str | None,
-    until: Until | None,
+    topic: str | None,
     data_dir: str | None,
     rows_in: str | None,
     state_dir: tuple[str, ...],
-    layout: StoreLayout,
-    isolation: str,
-    serving: Serving,
+    layout: Layout,
+    place: Place,
+    token: str | None,
+    user: str | None,
     max_lag: int,
     reading: RowReading,
     connection: Connection,
 ) -> ExitCode:
     """Answer for a store over HTTP while its application is down, restoring, or cannot read it.
 
-    srfix fills databases of its own from the changelog, or from the source topic that the store reuses, and follows it.
+    srfix fills databases of its own from the changelog, or from the source topic that the store reuses, and follows it; or,
+    with --topic, from a topic that you name.
     GET / is a page, GET /openapi.json describes the API, and ksqlDB's clients can send pull queries. srfix takes no part in
     the application's group, and writes to no topic and no registry. Runs until SIGTERM (exit code 0) or an interrupt.
     """
     from srfix.cli.ending import Ended, Ending
     from srfix.cli.session import open_cluster
+    from srfix.recovery.serving.guarding import Credentials
     from srfix.recovery.serving.head_start import head_start_from
     from srfix.recovery.serving.redis_rows import redis_rows
-    from srfix.recovery.serving.starting import kept_for_one, rocks_in
-    from srfix.recovery.serving.starting import serve as serve_stores
+    from srfix.recovery.serving.starting import kept_for_one, rocks_in, serve_stores
     from srfix.serde.properties.kafka_client import ReadOnlyClient
 
-    names = [name.strip() for name in (store or "").split(",") if name.strip()]
-    if application is None or not names:
-        raise UsageError("Name what to serve: --application ID --store NAME.")
-    if (data_dir is None) == (rows_in is None):
+    chosen = chosen_options("--store", "--topic")
+    application, named = ("", topic) if chosen == ["--topic"] else (application, store)
+    names = [name.strip() for name in (named or "").split(",") if name.strip()]
+    if len(chosen) != 1 or not names or not (application or "--topic" in chosen):
+        raise UsageError("Name what to serve: --application ID --store NAME, or --topic NAME.")
+    if application == "" and typed_options("--from-topic", "--until", "--state-dir"):
+        raise UsageError("--from-topic, --until and --state-dir are for stores: leave them out with --topic.")
+    kept_in = chosen_options("--data-dir", "--rows-in")
+    if len(kept_in) != 1:
         raise UsageError("Give --data-dir DIR, where srfix keeps the rows, or --rows-in redis://….")
-    if rows_in is not None and (serving.standbys or serving.is_global):
+    if "--rows-in" in kept_in and (place.standbys or place.is_global):
         raise UsageError("With --rows-in, one member writes each partition: leave out --standbys and --global.")
-    if from_topic is not None and len(names) > 1:
+    if layout.from_topic is not None and len(names) > 1:
         raise UsageError("--from-topic is the topic of one store: give one --store.")
-    place = serving.place(application)
-    ending = Ending()
+    if place.group is not None and place.group == application:
+        raise UsageError("--group is the application's own group. srfix must take no part in it: give another name.")
+    credentials, ending = Credentials(authorization(token, user)), Ending()
     with ExitStack() as stack, suppress(Ended):
         stack.enter_context(ending.watch())
-        if data_dir is not None:
-            stack.enter_context(kept_for_one(Path(data_dir)))
+        if rows_in is not None and "--rows-in" in kept_in:
+            make_database = redis_rows(rows_in, application or "")
+        else:
+            folder = Path(data_dir or "")
+            stack.enter_context(kept_for_one(folder))
+            make_database = rocks_in(folder)
         cluster, _ = stack.enter_context(open_cluster(connection))
         to_serve = StoresToServe(
-            application=application,
-            cluster=cluster,
-            connection=connection,
-            layout=layout,
-            isolation=isolation,
-            stack=stack,
+            application=application or "", cluster=cluster, connection=connection, layout=layout, stack=stack
         )
-        stores = [to_serve.store(name, from_topic, until, reading) for name in names]
+        stores = [to_serve.store(name, reading) for name in names]
         for served in stores:
             spec = served.spec
             say(
@@ -256,12 +219,12 @@ def serve(
         serve_stores(
             stores,
             place,
-            serving.credentials(),
+            credentials,
             max_lag_ready=max_lag,
             client=ReadOnlyClient(connection.kafka_config()),
             committed=cluster.committed,
-            make_database=rocks_in(Path(data_dir)) if data_dir is not None else redis_rows(rows_in or "", application),
-            head_start=head_start_from(map(Path, state_dir), application) if state_dir else None,
+            make_database=make_database,
+            head_start=head_start_from(map(Path, state_dir)) if state_dir else None,
             version=version("srfix"),
             on_start=lambda url: say(f"Listening on {url}"),
             tell=say_aside,

@@ -135,6 +135,14 @@ def typed_options(*options: str) -> list[str]:
     ]
 
 
+def chosen_options(*options: str) -> list[str]:
+    """Of options that exclude each other, those that were given. The command line decides; only if it has none of them, the
+    environment and a file count."""
+    params = click.get_current_context().params
+    given = (name for name in options if params[name.removeprefix("--").replace("-", "_")] not in (None, ()))
+    return typed_options(*options) or list(given)
+
+
 def handing_over(name: str, make: Callable[..., object], *options: Decorator, besides: str = "") -> Decorator:
     """Adds options that the command gets as one argument, which `make` makes of their values, by name. `besides` is an
     argument that only some commands have; `make` gets it too."""

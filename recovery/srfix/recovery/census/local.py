@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final, Protocol, cast
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from srfix.recovery.census.counting import ColumnReader, Columns, PartitionCounter
 from srfix.recovery.census.interface import (
@@ -209,17 +209,12 @@ class _Read:
         )
 
     def _open_consumer(self) -> Consumer:
-        try:
-            consumer = Consumer(
-                self._client.config(
-                    isolation_level=self._request.isolation.value,
-                    enable_partition_eof="true",
-                    auto_offset_reset="earliest",
-                    check_crcs="true",  # as Java's restore consumer does
-                )
-            )
-        except (KafkaException, TypeError, ValueError) as error:
-            raise self._client.refused_config(error) from None
+        consumer = self._client.consumer(
+            isolation_level=self._request.isolation.value,
+            enable_partition_eof="true",
+            auto_offset_reset="earliest",
+            check_crcs="true",  # as Java's restore consumer does
+        )
         consumer.assign(
             [TopicPartition(self._request.topic, partition, self._next[partition]) for partition in self._unread]
         )

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _Answer = TypeVar("_Answer")
 _FIRST_TRY_S: Final = 1.0
+_NO_ID: Final = "A" * 22
+"""The id 0, in base64: a broker gives it to all topics if it knows no ids."""
 
 
 class Cluster:
@@ -39,9 +41,6 @@ class Cluster:
     """
 
     def __init__(self, config: Mapping[str, str], *, timeout_s: float = 15.0) -> None:
-        from confluent_kafka import KafkaException
-        from confluent_kafka.admin import AdminClient
-
         self._client = ReadOnlyClient(config)
         self._timeout_s = timeout_s
         self._offsets = GroupOffsets(self._client, timeout_s)
@@ -49,10 +48,7 @@ class Cluster:
         self._reader_knows: set[str] = set()
         self._lacks_controller = False
         self._listed: Mapping[Topic, int] = {}
-        try:
-            self._admin: AdminClient | None = AdminClient(self._client.config())
-        except (KafkaException, TypeError, ValueError) as error:
-            raise self._client.refused_config(error) from None
+        self._admin: AdminClient | None = self._client.admin()
 
     cluster_id = ""
     """Which cluster this is, whatever its addresses; "" before `topics` was asked."""
@@ -96,6 +92,21 @@ class Cluster:
                 self.cluster_id = listing.cluster_id or ""
                 self._listed = {Topic(name): len(listing.topics[name].partitions) for name in sorted(listing.topics)}
                 return self._listed
+
+    def topic_id(self, topic: str) -> str | None:
+        """The id that a topic has until it is deleted (KIP-516); None if the cluster gives it none.
+
+        :raises AccessDeniedError: if this user may not ask about the topic.
+        :raises ClusterError: if the topic does not exist, or no broker answers in time.
+        """
+        from confluent_kafka import TopicCollection
+
+        if self._lacks_controller:
+            return None
+        futures = self._open_admin().describe_topics(TopicCollection([topic]), request_timeout=self._timeout_s)
+        described = self._answer(f"asking for the id of {topic!r}", futures[topic], acl=f"Describe on topic {topic!r}")
+        identity = str(described.topic_id)
+        return None if identity == _NO_ID else identity
 
     def hidden_topics(self, topics: Iterable[str]) -> frozenset[Topic]:
         """The given names that this user may not ask about. The listing lacks these topics, whether they exist or not.
@@ -365,19 +376,15 @@ class Cluster:
         return reader
 
     def _new_reader(self) -> Consumer:
-        from confluent_kafka import Consumer
-
-        return Consumer(
-            self._client.config(
-                auto_offset_reset="error",
-                enable_partition_eof="true",
-                isolation_level="read_uncommitted",
-                # one record is wanted at once: fetch little, and do not wait until more records have gathered
-                queued_min_messages="1",
-                fetch_message_max_bytes="65536",
-                fetch_wait_max_ms="10",
-                fetch_queue_backoff_ms="10",
-            )
+        return self._client.consumer(
+            auto_offset_reset="error",
+            enable_partition_eof="true",
+            isolation_level="read_uncommitted",
+            # one record is wanted at once: fetch little, and do not wait until more records have gathered
+            queued_min_messages="1",
+            fetch_message_max_bytes="65536",
+            fetch_wait_max_ms="10",
+            fetch_queue_backoff_ms="10",
         )
 
     def _answer(self, doing: str, future: Future[_Answer], *, acl: str | None = None) -> _Answer:

@@ -34,22 +34,17 @@ def read_range(
     isolation: Isolation = Isolation.READ_UNCOMMITTED,
 ) -> Iterator[RawRecord]:
     """The records of a partition, as `Cluster.read` gives them; srfix waits at most `timeout_s` for each."""
-    from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+    from confluent_kafka import KafkaError, TopicPartition
 
     if begin >= end:
         return
-    try:
-        consumer = Consumer(
-            client.config(
-                isolation_level=isolation.value,
-                enable_partition_eof="true",
-                auto_offset_reset="earliest",
-                queued_min_messages=str(_BATCH),
-                fetch_wait_max_ms="50",
-            )
-        )
-    except (KafkaException, TypeError, ValueError) as why:
-        raise client.refused_config(why) from None
+    consumer = client.consumer(
+        isolation_level=isolation.value,
+        enable_partition_eof="true",
+        auto_offset_reset="earliest",
+        queued_min_messages=str(_BATCH),
+        fetch_wait_max_ms="50",
+    )
     try:
         consumer.assign([TopicPartition(topic, partition, begin)])
         doing = f"reading {topic}[{partition}]"

@@ -34,5 +34,6 @@ def raw_record(message: Message, *, partition: int, offset: int) -> RawRecord:
 
 
 def headers_of(message: Message) -> tuple[tuple[str, bytes | None], ...]:
+    headers = message.headers()
     # a list of names and bytes; only producers may use the other types that the client allows
-    return tuple(cast("list[tuple[str, bytes | None]] | None", message.headers()) or ())
+    return tuple(cast("list[tuple[str, bytes | None]]", headers)) if headers else ()

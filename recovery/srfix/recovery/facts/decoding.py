@@ -18,7 +18,7 @@ from srfix.recovery.documents import Count, Document, Id, Part
 from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.errors import DecodeError, PayloadBoundError, ResolveError, SrfixError, WireError
 from srfix.serde.interface import ABOUT_A_PAYLOAD, Context, SerdeContext, Value
-from srfix.serde.json_values import to_json
+from srfix.serde.json_values import check_depth, to_json
 from srfix.serde.schemas.models import Json, Schema
 from srfix.serde.subjects.names import Role, Subject
 from srfix.serde.windowed import WindowKind, split
@@ -257,14 +257,15 @@ class OneSchema:
 
 def shown(record: DecodedRecord) -> DecodedRecord:
     """The record in a form that can be shown: a row that nests too deep for JSON counts as failed."""
-    return replace(record, key=_shown_part(record.key), value=_shown_part(record.value))
+    key, value = _shown_part(record.key), _shown_part(record.value)
+    return record if key is record.key and value is record.value else replace(record, key=key, value=value)
 
 
 def _shown_part(part: DecodedPart) -> DecodedPart:
     if not part.is_decoded:
         return part
     try:
-        to_json(part.value)
+        check_depth(part.value)
     except PayloadBoundError as error:
         return replace(part, is_decoded=False, value=None, error=error)
     return part

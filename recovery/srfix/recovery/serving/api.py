@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partialmethod
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx
@@ -13,7 +14,7 @@ import msgspec
 from prometheus_client import Counter
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -33,20 +34,12 @@ from srfix.recovery.serving.documents import (
     WithinKeys,
     WithinTimes,
 )
-from srfix.recovery.serving.gathering import (
-    FORWARD_PATH,
-    Asked,
-    Forward,
-    Gathered,
-    Gathering,
-    PartitionRead,
-    token_of,
-)
+from srfix.recovery.serving.gathering import FORWARD_PATH, Asked, Gathered, Gathering, token_of
 from srfix.recovery.serving.guarding import Credentials, Guard, Streamed
+from srfix.recovery.serving.liveness import PartitionRead
 from srfix.recovery.serving.node import Freshness, Node, NotChosen, why_not
 from srfix.recovery.serving.questions import Question, Served
 from srfix.recovery.serving.rounds import HEARTBEAT_PATH, LAG_PATH, Rounds
-from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.stores.rows import RowFilter
 from srfix.serde.errors import SrfixError, UsageError
@@ -57,6 +50,7 @@ if TYPE_CHECKING:
 
 JSON: Final = "application/json"
 _LINES: Final = "application/x-ndjson"
+_WINDOWS: Final = "windows"
 _BYTES: Final = "application/octet-stream"
 _MISTAKES: Final = (HTTPException, SrfixError, msgspec.MsgspecError, RecursionError)
 
@@ -75,7 +69,6 @@ class Api:
     """The application for uvicorn: `Api(…).app`.
 
     :param max_lag_ready: /readyz answers 200 if no partition lags by more records.
-    :param scheme: of the other members: http or https.
     """
 
     def __init__(
@@ -85,28 +78,27 @@ class Api:
         credentials: Credentials,
         *,
         max_lag_ready: int = 0,
-        scheme: str = "http",
         tell: Callable[[str], None] = lambda _line: None,
     ) -> None:
         self.node = node
         self._max_lag_ready = max_lag_ready
-        self.gathering = Gathering(node, client, scheme=scheme)
+        self.gathering = Gathering(node, client)
         self.requests = Counter("srfix_serve_requests", "Answered requests.", ("route", "code"), registry=None)
-        self._rounds = Rounds(node, client, scheme=scheme, tell=tell)
+        self._rounds = Rounds(node, client, tell)
         self._client = client
+        of_members = {HEARTBEAT_PATH: self._rounds.heartbeat, LAG_PATH: self._rounds.lag, FORWARD_PATH: self._pieces}
         self._starlette = Starlette(
             routes=[
                 *(Route(route.path, self._answering(route), methods=["GET"]) for route in ROUTES),
-                *self._rounds.routes,
+                *(Route(path, handler, methods=["POST"]) for path, handler in of_members.items()),
                 Route("/healthz", self._healthz),
                 Route("/readyz", self._readyz),
-                Route(FORWARD_PATH, self._pieces, methods=["POST"]),
             ],
-            exception_handlers={**dict.fromkeys(_MISTAKES, self._refused), Exception: self._refused},
+            # A client that goes away gets no answer, but is no fault either.
+            exception_handlers=dict.fromkeys((*_MISTAKES, ClientDisconnect, Exception), self._refused),
             lifespan=self._lifespan,
         )
-        of_members = frozenset({HEARTBEAT_PATH, LAG_PATH, FORWARD_PATH})
-        self.app: ASGIApp = Guard(self._starlette, credentials, error_response, members_paths=of_members)
+        self.app: ASGIApp = Guard(self._starlette, credentials, error_response, members_paths=of_members.keys())
 
     def add_routes(self, routes: Sequence[Route]) -> None:
         self._starlette.router.routes.extend(routes)
@@ -120,12 +112,9 @@ class Api:
         return Response(b"{}\n", 503 if self.problems() else 200, media_type=JSON)
 
     async def _readyz(self, _request: Request) -> Response:
-        parts = self.node.parts()
-        is_ready = (
-            bool(parts)
-            and not any(self.node.problems())
-            and all(part.lag is not None and part.lag <= self._max_lag_ready for part in parts)
-        )
+        lags = [None if part.progress.is_mixed else part.lag.records for part in self.node.parts()]
+        is_near = all(lag is not None and lag <= self._max_lag_ready for lag in lags)
+        is_ready = bool(lags) and is_near and not self.problems()
         return Response(b"{}\n", 200 if is_ready else 503, media_type=JSON)
 
     def problems(self) -> list[str]:
@@ -173,6 +162,7 @@ class Api:
             member=self.node.address,
             members=sorted(self.node.membership.members().addresses),
             stores=[self._store_document(store) for store in self.node.stores.values()],
+            notes=list(self._rounds.notes),
             problems=self.problems(),
         )
 
@@ -181,14 +171,10 @@ class Api:
 
     def _store_document(self, store: Served) -> ServedStoreDocument:
         reads, missing = self._whereabouts(store, range(store.spec.partitions))
-        return ServedStoreDocument(
-            name=store.name,
-            application=store.spec.application,
-            topic=store.spec.topic,
-            kind=store.spec.store.kind.value,
-            until=store.spec.until.value,
-            partitions=reads,
-            missing=missing,
+        spec, kind, until = store.spec, store.spec.store.kind.value, store.spec.until.value
+        whose = spec.application or None
+        return ServedStoreDocument.of(
+            spec, application=whose, kind=kind, until=until, partitions=reads, missing=missing
         )
 
     def _whereabouts(self, store: Served, numbers: Sequence[int]) -> tuple[list[PartitionRead], list[NotChosen]]:
@@ -219,72 +205,59 @@ class Api:
     async def key_of(self, store: Served, key: str, params: AtTime, *, is_raw: bool = False) -> Response:
         if params.at is not None and store.spec.store.kind is not WrittenKind.VERSIONED:
             raise UsageError(f"The store {store.name} keeps no versions: leave out `at`.")
-        question = Question(keys=await keys_of(store, key), at_ms=params.at)
-        return await self._whole(replace(self.asked(store, question, params), is_raw=is_raw))
+        question = Question(keys=await keys_of(store, key), at_ms=params.at, is_raw=is_raw)
+        return await self._whole(self.asked(store, question, params))
 
-    async def windows(self, request: Request, params: WithinTimes) -> Response:
-        return await self._of_times(request, params, lambda form: form.is_windowed, "windows")
-
-    async def sessions(self, request: Request, params: WithinTimes) -> Response:
-        return await self._of_times(request, params, lambda form: form.is_of_sessions, "sessions")
-
-    async def _of_times(
-        self, request: Request, params: WithinTimes, fits: Callable[[StoreFormat], bool], what: str
-    ) -> Response:
+    async def _of_times(self, request: Request, params: WithinTimes, *, what: str) -> Response:
         store = self.store(request.path_params["store"])
         form = store.spec.store.kind.format
-        if not fits(form):
+        if not (form.is_windowed if what == _WINDOWS else form.is_of_sessions):
             raise HTTPException(400, f"The store {store.name} ({form.value}) has no {what}.")
         within = RowFilter(window_from_ms=params.first, window_to_ms=params.last)
         question = Question(keys=await keys_of(store, key_of(request)), within=within)
         return await self._whole(self.asked(store, question, params))
 
+    windows = partialmethod(_of_times, what=_WINDOWS)
+    sessions = partialmethod(_of_times, what="sessions")
+
     async def count(self, request: Request, params: WithinKeys) -> Response:
         store = self.store(request.path_params["store"])
-        return await self._whole(replace(self.asked(store, within_of(params), params), counts=True))
+        return await self._whole(self.asked(store, replace(within_of(params), counts=True), params))
 
     def asked(self, store: Served, question: Question, params: Fresh, freshness: Freshness | None = None) -> Asked:
         fresh = freshness or freshness_of(params, store)
-        return Asked(store=store, question=question, freshness=fresh, deadline=time.monotonic() + params.timeout)
+        return Asked(store=store.name, question=question, freshness=fresh, deadline=time.monotonic() + params.timeout)
 
     async def _whole(self, asked: Asked) -> Response:
-        gathered, rows, count = Gathered(), [], 0
+        gathered, rows = Gathered(), []
         async with aclosing(self.gathering.pieces(asked, gathered)) as pieces:
             async for piece in pieces:
                 rows += piece.rows
-                count += piece.count
                 if len(rows) > MOST_ROWS:
                     break
-        if gathered.failed and not rows and not count:
-            return error_response(503, why_not(asked.store.name, gathered.failed), gathered.failed)
-        gathered.count, gathered.is_cut = count if asked.counts else None, len(rows) > MOST_ROWS
-        end = _end(asked, gathered)
-        if asked.is_raw and rows and not gathered.failed:
+        if gathered.failed and not gathered.count:
+            return error_response(503, why_not(asked.store, gathered.failed), gathered.failed)
+        gathered.is_cut = len(rows) > MOST_ROWS
+        end = self._end(asked, gathered)
+        if asked.question.is_raw and rows and not gathered.failed:
             if len(rows) > 1:
                 raise HTTPException(406, f"The key has {len(rows)} rows: ask for {JSON}.")
             value = msgspec.json.decode(rows[0], type=bytes | None)
             headers = {"srfix-position": end.position, "srfix-member": end.partitions[0].member}
             return Response(value or b"", media_type=_BYTES, headers=headers)
-        body = msgspec.json.encode({**msgspec.to_builtins(end), "rows": rows[:MOST_ROWS]})
-        return Response(body + b"\n", 200 if rows or asked.counts else 404, media_type=JSON)
+        end.rows = rows[:MOST_ROWS]  # type: ignore[assignment]  # their JSON
+        return document_response(end, 200 if rows or asked.question.counts else 404)
 
     async def _pieces(self, request: Request) -> Response:
         """Answers another member, from what this one holds."""
-        forward = msgspec.json.decode(await request.body(), type=Forward)
-        asked = Asked(
-            store=self.store(forward.store),
-            question=forward.question,
-            freshness=forward.freshness,
-            deadline=time.monotonic() + min(forward.timeout_s, MOST_TIMEOUT_S),
-            counts=forward.counts,
-            is_raw=forward.is_raw,
-        )
+        asked = msgspec.json.decode(await request.body(), type=Asked)
+        asked = replace(asked, deadline=time.monotonic() + min(asked.deadline, MOST_TIMEOUT_S))
+        self.store(asked.store)
 
         async def lines() -> AsyncGenerator[bytes]:
-            for number in forward.partitions:
-                async with aclosing(self.gathering.here(asked, number)) as pieces:
-                    async for piece in pieces:
-                        yield msgspec.json.encode(piece) + b"\n"
+            async with aclosing(self.gathering.here(asked)) as pieces:
+                async for piece in pieces:
+                    yield msgspec.json.encode(piece) + b"\n"
 
         return Streamed(lines(), media_type=_LINES, most_s=asked.left_s)
 
@@ -300,50 +273,48 @@ class Api:
 
         async def body() -> AsyncGenerator[bytes]:
             """A JSON object whose rows come first, or a row on each line and at last the rest of the object."""
-            left, piece = params.limit, first
+            left, piece, before = params.limit, first, b""
             if not as_lines:
                 yield b'{"rows":['
             async with aclosing(pieces):
                 while piece is not None and not gathered.is_cut:
-                    rows = [bytes(row) for row in piece.rows[:left]]
+                    if rows := piece.rows[:left]:
+                        yield before + separator.join(map(bytes, rows))
+                        before = separator
                     gathered.is_cut = len(piece.rows) > left
-                    if rows:
-                        yield (b"" if left == params.limit else separator) + separator.join(rows)
                     left -= len(rows)
                     piece = None if gathered.is_cut else await anext(pieces, None)
-            end = msgspec.to_builtins(_end(asked, gathered))
-            del end["rows"]
-            text = msgspec.json.encode(end)
-            yield (b"\n" if left < params.limit else b"") + text + b"\n" if as_lines else b"]," + text[1:] + b"\n"
+            rest = msgspec.to_builtins(self._end(asked, gathered))
+            del rest["rows"]
+            text = msgspec.json.encode(rest) + b"\n"
+            yield before + text if as_lines else b"]," + text[1:]
 
         return Streamed(body(), media_type=_LINES if as_lines else JSON, most_s=asked.left_s)
 
+    def _end(self, asked: Asked, gathered: Gathered) -> ServedRows:
+        """All of an answer but its rows."""
+        topic, offsets = self.node.stores[asked.store].spec.topic, dict(asked.freshness.min_offsets)
+        reads = sorted(gathered.reads.values(), key=lambda read: read.partition)
+        for read in reads:
+            offsets[read.partition] = max(offsets.get(read.partition, 0), read.offset)
+        return ServedRows(
+            store=asked.store,
+            rows=[],
+            count=gathered.count if asked.question.counts else None,
+            partitions=reads,
+            position=token_of(topic, offsets),
+            is_complete=not gathered.failed and not gathered.is_cut,
+            failed=gathered.failed,
+        )
 
-def _end(asked: Asked, gathered: Gathered) -> ServedRows:
-    """All of an answer but its rows."""
-    topic, offsets = asked.store.spec.topic, dict(asked.freshness.min_offsets)
-    reads = sorted(gathered.reads.values(), key=lambda read: read.partition)
-    for read in reads:
-        offsets[read.partition] = max(offsets.get(read.partition, 0), read.offset)
-    return ServedRows(
-        store=asked.store.name,
-        rows=[],
-        count=gathered.count,
-        partitions=reads,
-        position=token_of(topic, offsets),
-        is_complete=not gathered.failed and not gathered.is_cut,
-        failed=gathered.failed,
-    )
 
-
-def document_response(document: Document) -> Response:
-    return Response(msgspec.json.encode(document) + b"\n", media_type=JSON)
+def document_response(document: Document, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(msgspec.json.encode(document) + b"\n", status, headers, JSON)
 
 
 def error_response(status: int, text: str, failed: Sequence[NotChosen] = ()) -> Response:
     headers = {"www-authenticate": 'Basic realm="srfix", Bearer'} if status == 401 else None
-    body = msgspec.json.encode(ServedError(error=text, failed=list(failed))) + b"\n"
-    return Response(body, status, media_type=JSON, headers=headers)
+    return document_response(ServedError(error=text, failed=list(failed)), status, headers)
 
 
 ROUTES: Final = (

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from srfix.recovery.documents import Count, Document
-from srfix.recovery.serving.gathering import PartitionRead
+from srfix.recovery.serving.liveness import PartitionRead
 from srfix.recovery.serving.node import NotChosen
 from srfix.recovery.stores.rows import StateRowDocument
 
@@ -38,7 +38,8 @@ class ServedStoreDocument(Document, tag="srfix.served-store/1"):
     """A store that is served, and who has its partitions."""
 
     name: str
-    application: str
+    application: str | None
+    """Null for a topic."""
     topic: str
     kind: str
     until: str
@@ -54,6 +55,8 @@ class ServedStores(Document, tag="srfix.served-stores/1"):
     member: str
     members: list[str]
     stores: list[ServedStoreDocument]
+    notes: list[str]
+    """What this member has told of its partitions since it was started, such as why one is filled anew; the newest 100."""
     problems: list[str]
     """What keeps this member from going on."""
 
@@ -75,44 +78,28 @@ class ServedError(Document, tag="srfix.served-error/1"):
     failed: list[NotChosen]
 
 
-class Params(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class Params(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename={"first": "from", "last": "to"}):
     """No parameters."""
 
 
 class Fresh(Params):
-    max_lag: Annotated[
-        str | None, Meta(description="The greatest lag: a number of records, or a time such as 5s or 500ms.")
-    ] = None
-    min_position: Annotated[
-        str | None, Meta(description="The `position` of an earlier answer: read nothing older.")
-    ] = None
-    standby: Annotated[Literal["yes", "no"], Meta(description="no to ask only the active member of a partition.")] = (
-        "yes"
-    )
+    max_lag: Annotated[str | None, Meta(description="The greatest lag: records, or a time such as 5s or 500ms.")] = None
+    min_position: Annotated[str | None, Meta(description="`position` of an earlier answer: read nothing older.")] = None
+    standby: Annotated[Literal["yes", "no"], Meta(description="no to ask only active members.")] = "yes"
     timeout: Annotated[float, Meta(gt=0, le=MOST_TIMEOUT_S, description="How long to wait, in seconds.")] = 10.0
 
 
 class AtTime(Fresh):
-    at: Annotated[
-        TimeMs | None, Meta(description="For a versioned store: the version at this time, in milliseconds.")
-    ] = None
+    at: Annotated[TimeMs | None, Meta(description="For a versioned store: the version at this time, in ms.")] = None
 
 
 class WithinTimes(Fresh):
-    first: Annotated[TimeMs | None, Meta(description="The first time, inclusive, in milliseconds.")] = msgspec.field(
-        name="from", default=None
-    )
-    last: Annotated[TimeMs | None, Meta(description="The last time, inclusive, in milliseconds.")] = msgspec.field(
-        name="to", default=None
-    )
+    first: Annotated[TimeMs | None, Meta(description="The first time, inclusive, in milliseconds.")] = None
+    last: Annotated[TimeMs | None, Meta(description="The last time, inclusive, in milliseconds.")] = None
 
 
 class WithinKeys(Fresh):
     prefix: Annotated[str | None, Meta(description="Only keys whose bytes begin with these.")] = None
-    first: Annotated[str | None, Meta(description="Only keys from this one on, inclusive.")] = msgspec.field(
-        name="from", default=None
-    )
-    last: Annotated[str | None, Meta(description="Only keys up to this one, inclusive.")] = msgspec.field(
-        name="to", default=None
-    )
+    first: Annotated[str | None, Meta(description="Only keys from this one on, inclusive.")] = None
+    last: Annotated[str | None, Meta(description="Only keys up to this one, inclusive.")] = None
     limit: Annotated[int, Meta(ge=1, le=MOST_ROWS, description="The largest number of rows.")] = 1_000

@@ -5,103 +5,58 @@ from __future__ import annotations
 import asyncio
 import base64
 import time
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from http import HTTPStatus
-from typing import Final
+from typing import Final, TypeVar
 
 import httpx
 import msgspec
 from anyio.to_thread import run_sync
 from prometheus_client import Histogram
 
-from srfix.recovery.documents import Count, Part
-from srfix.recovery.serving.liveness import PartitionLag
-from srfix.recovery.serving.node import Freshness, Node, NotChosen, lag_of
-from srfix.recovery.serving.questions import Question, ReadRows, Served
+from srfix.recovery.errors import ServingError
+from srfix.recovery.serving.liveness import PartitionRead
+from srfix.recovery.serving.node import Freshness, Node, NotChosen
+from srfix.recovery.serving.partition import ServedPartition
+from srfix.recovery.serving.questions import Piece, Question, Served
 from srfix.serde.errors import SrfixError, UsageError
 
+_Answer = TypeVar("_Answer")
 FORWARD_PATH: Final = "/pieces"
 _TRY_S: Final = 0.75
 """How long to wait for a member while another one could be asked."""
 _CONNECT_S: Final = 0.5
 _REACH_S: Final = 0.01
 _MOST_ITERATORS: Final = 32
+"""How many questions that are not short a member answers at a time."""
 _MOST_NUMBER: Final = 1 << 31
 _MOST_OFFSET: Final = 1 << 63
 _NOT_HELD: Final = "it does not hold the partition"
 _FILLING: Final = "it is still being filled, so that rows may be missing"
 _MIXED: Final = "it has not yet read what came after its head start"
+_TIME_IS_OVER: Final = "the time is over; ask for fewer rows, or give a longer `timeout`"
 _BUCKETS: Final = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.125, 0.25, 0.5, 1, 2, 5, 10)
-
-
-class PartitionRead(Part, kw_only=True):
-    """How far the rows of a partition are, and who has, or read, them."""
-
-    partition: Count
-    member: str
-    role: str
-    """active or standby."""
-    offset: Count
-    """Every record of the log before this offset is in the rows."""
-    end: Count | None
-    """The end of the log that the member has seen, or the offset up to which it reads."""
-    lag: Count | None
-    """The number of offsets between the two."""
-    lag_ms: Count | None
-    """The age of the last record that it read while there are later ones, in milliseconds; else 0."""
-
-    @classmethod
-    def at(cls, number: int, member: str, role: str, lag: PartitionLag) -> PartitionRead:
-        offset, records = lag.current, lag.records
-        return cls(
-            partition=number, member=member, role=role, offset=offset, end=lag.end, lag=records, lag_ms=lag.lag_ms
-        )
-
-
-class Piece(Part, kw_only=True):
-    """Some rows of a partition; the last piece of a partition is `done`."""
-
-    partition: int
-    read: PartitionRead | None = None
-    """None if there is a problem."""
-    rows: list[msgspec.Raw] = msgspec.field(default_factory=list)
-    count: int = 0
-    done: bool = False
-    problem: str | None = None
-    """Why the partition could not be read (on)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A question, with the bounds of its answer."""
-
-    store: Served
-    question: Question
-    freshness: Freshness
-    deadline: float
-    """By `time.monotonic`."""
-    counts: bool = False
-    """True to count the rows, and read none."""
-    is_raw: bool = False
-    """True for the bytes of the values, not decoded."""
-
-    @property
-    def left_s(self) -> float:
-        return max(self.deadline - time.monotonic(), 0.0)
-
-
-class Forward(Part, kw_only=True):
-    """A question as one member sends it to another, which answers from what it holds itself, in lines of `Piece`."""
+    """A question, with the bounds of its answer; also as one member sends it to another, which answers from what it holds
+    itself, in lines of `Piece`."""
 
     store: str
     question: Question
     freshness: Freshness
-    partitions: list[int]
-    counts: bool
-    is_raw: bool
-    timeout_s: float
+    deadline: float
+    """By `time.monotonic`; between members, the seconds left."""
+    partitions: Sequence[int] = ()
+    """The partitions that another member is asked for."""
+
+    @property
+    def left_s(self) -> float:
+        return max(self.deadline - time.monotonic(), 0.0)
 
 
 @dataclass(slots=True)
@@ -110,25 +65,16 @@ class Gathered:
 
     reads: dict[int, PartitionRead] = field(default_factory=dict)
     failed: list[NotChosen] = field(default_factory=list)
-    count: int | None = None
-    """The number of rows, of a question that counts."""
+    count: int = 0
+    """The number of rows."""
     is_cut: bool = False
     """True if the limit was reached."""
 
 
 class Gathering:
-    """
-    :param scheme: of the other members: http or https.
-    :param most_iterators: how many questions that are not short this member answers at a time.
-    """
-
-    def __init__(
-        self, node: Node, client: httpx.AsyncClient, *, scheme: str, most_iterators: int = _MOST_ITERATORS
-    ) -> None:
+    def __init__(self, node: Node, client: httpx.AsyncClient) -> None:
         self._node = node
         self._client = client
-        self._scheme = scheme
-        self._most_iterators = most_iterators
         self.iterators = 0
         self.seconds = Histogram(
             "srfix_serve_read_seconds",
@@ -141,59 +87,53 @@ class Gathering:
     async def pieces(self, asked: Asked, gathered: Gathered) -> AsyncGenerator[Piece]:
         """The rows, partition by partition. What could not be read is in `gathered.failed` at the end. A key that is not
         where the partitioner says is sought in all partitions if a sample of the keys does not fit the partitioner."""
-        store, has_rows = asked.store, False
+        store = self._node.stores[asked.store]
         home = asked.question.partitions(store.spec.partitions, store.partitioner)
-        async with aclosing(self._pieces(asked, gathered, home)) as pieces:
-            async for piece in pieces:
-                has_rows = has_rows or bool(piece.rows or piece.count)
-                yield piece
-        others = set(range(store.spec.partitions)).difference(home)
-        if has_rows or gathered.failed or not others:
-            return
-        if await run_sync(self._has_strays, store):
-            async with aclosing(self._pieces(asked, gathered, sorted(others))) as pieces:
+        others = sorted(set(range(store.spec.partitions)).difference(home))
+        for numbers in (home, others):
+            async with aclosing(self._pieces(asked, gathered, numbers)) as pieces:
                 async for piece in pieces:
+                    gathered.count += piece.count
                     yield piece
+            if gathered.count or gathered.failed or not others or not await run_sync(self._has_strays, store):
+                return
 
     def _has_strays(self, store: Served) -> bool:
         held = [part for part in self._node.parts() if part.served is store.spec]
         return any(part.has_strays(store.partitioner) for part in held)
 
-    async def _pieces(self, asked: Asked, gathered: Gathered, partitions: Sequence[int]) -> AsyncGenerator[Piece]:
-        store = asked.store
+    async def _pieces(self, asked: Asked, gathered: Gathered, partitions: Iterable[int]) -> AsyncGenerator[Piece]:
+        store = self._node.stores[asked.store]
         waiting = {number: self._node.candidates(store, number, asked.freshness) for number in partitions}
         begun: set[int] = set()
-
-        def fail(number: int, address: str, problem: str) -> None:
-            candidates, refused = waiting[number]
-            refused.append(NotChosen(partition=number, member=address, reason=problem))
-            del candidates[0]
-            if number in begun:  # another member would give its first rows once more
-                gathered.failed += refused
-                del waiting[number]
-
         while waiting:
             groups: dict[str, list[int]] = {}
             for number, (candidates, refused) in [*waiting.items()]:
-                if not candidates or asked.left_s <= 0:
-                    if candidates:
-                        refused.append(NotChosen(partition=number, member=None, reason="the time is over"))
+                if number in begun:  # another member would give its first rows once more
+                    candidates.clear()
+                elif candidates and asked.left_s <= 0:
+                    candidates.clear()
+                    refused.append(NotChosen(partition=number, member=None, reason="the time is over"))
+                if candidates:
+                    groups.setdefault(candidates[0].address, []).append(number)
+                else:
                     gathered.failed += refused
                     del waiting[number]
-                else:
-                    groups.setdefault(candidates[0].address, []).append(number)
             for address, numbers in groups.items():
-                others = all(len(waiting[number][0]) > 1 for number in numbers)
-                unanswered = set(numbers)
-                began_s = time.monotonic()
-                async with aclosing(self._from(asked, address, numbers, has_others=others)) as pieces:
+                unanswered, began_s = set(numbers), time.monotonic()
+                has_others = all(len(waiting[number][0]) > 1 for number in numbers)
+                answer = self.here if address == self._node.address else partial(self._there, address)
+                async with aclosing(answer(replace(asked, partitions=numbers), has_others=has_others)) as pieces:
                     async for piece in pieces:
                         number = piece.partition
                         if number not in unanswered:
                             continue
-                        if piece.problem is not None:
+                        if piece.done or piece.problem is not None:
                             unanswered.remove(number)
-                            fail(number, address, piece.problem)
+                        if piece.problem is not None:
+                            candidates, refused = waiting[number]
+                            refused.append(NotChosen(partition=number, member=address, reason=piece.problem))
+                            del candidates[0]
                             continue
                         if piece.rows:
                             begun.add(number)
@@ -201,143 +141,109 @@ class Gathering:
                             gathered.reads[number] = piece.read
                         yield piece
                         if piece.done:
-                            unanswered.remove(number)
                             del waiting[number]
                 if asked.question.keys is not None:
                     where = "here" if address == self._node.address else "forwarded"
                     self.seconds.labels(where).observe(time.monotonic() - began_s)
-                for number in sorted(unanswered):
-                    fail(number, address, "it did not answer")
 
-    async def _from(
-        self, asked: Asked, address: str, numbers: Sequence[int], *, has_others: bool
-    ) -> AsyncGenerator[Piece]:
-        if address == self._node.address:
-            for number in numbers:
-                async with aclosing(self.here(asked, number, has_others=has_others)) as pieces:
-                    async for piece in pieces:
-                        yield piece
-            return
-        forward = Forward(
-            store=asked.store.name,
-            question=asked.question,
-            freshness=asked.freshness,
-            partitions=list(numbers),
-            counts=asked.counts,
-            is_raw=asked.is_raw,
-            timeout_s=asked.left_s,
-        )
+    async def _there(self, address: str, asked: Asked, *, has_others: bool) -> AsyncGenerator[Piece]:
+        """What another member answers; a piece that is `done` may be followed by others."""
+        left_s, problem = asked.left_s, "it did not answer"
         request = self._client.build_request(
             "POST",
-            f"{self._scheme}://{address}{FORWARD_PATH}",
-            content=msgspec.json.encode(forward),
-            timeout=httpx.Timeout(asked.left_s, connect=min(asked.left_s, _CONNECT_S)),
+            self._node.url(address, FORWARD_PATH),
+            content=msgspec.json.encode(replace(asked, deadline=left_s)),
+            timeout=httpx.Timeout(left_s, connect=min(left_s, _CONNECT_S)),
         )
-        problem = "it did not answer"
         try:
-            patience_s = min(asked.left_s, _TRY_S) if has_others else asked.left_s
-            response = await asyncio.wait_for(self._client.send(request, stream=True), patience_s)
+            response = await self._soon(self._client.send(request, stream=True), asked, address, has_others=has_others)
             async with aclosing(response):
                 if response.status_code == HTTPStatus.OK:
-                    async with aclosing(self._lines(response, asked, address, has_others=has_others)) as lines:
-                        async for line in lines:
-                            yield msgspec.json.decode(line, type=Piece)
-                    return
-                problem = f"it answered {response.status_code}"
+                    lines = response.aiter_lines()
+                    while line := await self._soon(anext(lines, None), asked, address, has_others=has_others):
+                        yield msgspec.json.decode(line, type=Piece)
+                        has_others = False
+                else:
+                    problem = f"it answered {response.status_code}"
         except Exception as error:  # noqa: BLE001  (a client's race with a member that dies may be any)
             problem = f"it did not answer ({type(error).__name__})"
-        for number in numbers:
-            yield _problem(number, problem)
+        for number in asked.partitions:
+            yield Piece(partition=number, problem=problem)
 
-    async def _lines(
-        self, response: httpx.Response, asked: Asked, address: str, *, has_others: bool
-    ) -> AsyncGenerator[str]:
+    async def _soon(self, answer: Awaitable[_Answer], asked: Asked, address: str, *, has_others: bool) -> _Answer:
         """
+        :param has_others: True if another member could be asked.
         :raises TimeoutError: if the time is over, the member died, or another one could be asked and nothing came of late.
         """
-        lines, is_first = response.aiter_lines(), True
-        while True:
-            coming = asyncio.ensure_future(anext(lines, None))
-            try:
-                while not (await asyncio.wait((coming,), timeout=min(asked.left_s, _TRY_S)))[0]:
-                    is_dead = not self._node.liveness.is_alive(address)
-                    if is_dead or (has_others and is_first) or asked.left_s <= 0:
-                        raise TimeoutError
-            finally:
-                if not coming.done():
-                    coming.cancel()
-                    await asyncio.wait((coming,))
-            line = coming.result()
-            if line is None:
-                return
-            yield line
-            is_first = False
+        coming = asyncio.ensure_future(answer)
+        try:
+            while not (await asyncio.wait((coming,), timeout=min(asked.left_s, _TRY_S)))[0]:
+                if has_others or asked.left_s <= 0 or not self._node.liveness.is_alive(address):
+                    raise TimeoutError
+        finally:
+            if not coming.done():
+                coming.cancel()
+                await asyncio.wait((coming,))
+        return coming.result()
 
-    async def here(self, asked: Asked, number: int, *, has_others: bool = False) -> AsyncGenerator[Piece]:
-        """The rows of a partition that this member holds.
+    async def here(self, asked: Asked, *, has_others: bool = False) -> AsyncGenerator[Piece]:
+        """The rows of partitions that this member holds.
 
         :param has_others: True if another member could be asked: it waits only a moment for `min_position`.
         """
-        store, node = asked.store, self._node
+        for number in asked.partitions:
+            try:
+                async with aclosing(self._held(asked, number, has_others=has_others)) as pieces:
+                    async for piece in pieces:
+                        yield piece
+            except SrfixError as error:
+                yield Piece(partition=number, problem=error.message.rstrip("."))
+
+    async def _held(self, asked: Asked, number: int, *, has_others: bool) -> AsyncGenerator[Piece]:
+        """
+        :raises SrfixError: if the partition cannot be read (on).
+        """
+        node, store = self._node, self._node.stores[asked.store]
         part = node.part(store.name, number)
         if part is None or part.progress.is_mixed:
-            yield _problem(number, _NOT_HELD if part is None else _MIXED)
-            return
+            raise ServingError(_NOT_HELD if part is None else _MIXED)
         wanted = asked.freshness.min_offsets.get(number, 0)
         until_s = min(asked.deadline, time.monotonic() + _TRY_S) if has_others else asked.deadline
         while part.offset < wanted and time.monotonic() < until_s:
             await asyncio.sleep(_REACH_S)
-        too_old = asked.freshness.problem(number, lag_of(part))
+        too_old = asked.freshness.problem(part.lag)
+        if too_old is None and part.offset < wanted:
+            too_old = f"it has read up to offset {part.offset:,}, and {wanted:,} is wanted"
         if too_old is not None:
-            yield _problem(number, too_old)
+            raise ServingError(too_old)
+        is_whole = part.is_filled
+        async with aclosing(self._chunks(store, part, asked.question)) as pieces:
+            async for piece in pieces:
+                is_whole = is_whole or (asked.question.keys is not None and bool(piece.count))
+                is_last, piece.done = piece.done, piece.done and is_whole
+                lag = msgspec.structs.replace(part.lag, current=piece.offset)  # it may have gone on since
+                piece.read = PartitionRead.at(number, node.address, node.role(store, number, node.address), lag)
+                yield piece
+                if is_last and not is_whole:
+                    raise ServingError(_FILLING)
+                if not is_last and asked.left_s <= 0:
+                    raise ServingError(_TIME_IS_OVER)
+
+    async def _chunks(self, store: Served, part: ServedPartition, question: Question) -> AsyncGenerator[Piece]:
+        """At once if that waits for nothing, else some rows at a time."""
+        piece = store.read_now(part, question)
+        if piece is not None:
+            yield piece
             return
-
-        def piece(chunk: ReadRows, rows: list[msgspec.Raw]) -> Piece:
-            role = node.role(store, number, node.address)
-            lag = msgspec.structs.replace(lag_of(part), current=chunk.offset)  # it may have gone on since
-            read = PartitionRead.at(number, node.address, role, lag)
-            return Piece(partition=number, read=read, rows=rows, count=chunk.count, done=chunk.is_last)
-
+        if self.iterators >= _MOST_ITERATORS:
+            raise ServingError(f"it is answering {self.iterators} long questions; ask again later")
+        self.iterators += 1
         try:
-            is_filled = part.is_filled
-            read = None if asked.counts else store.read_now(part, asked.question)
-            if read is not None:
-                yield piece(read, _texts(asked, read)) if read.rows or is_filled else _problem(number, _FILLING)
-                return
-            if self.iterators >= self._most_iterators:
-                yield _problem(number, f"it is answering {self.iterators} long questions; ask again later")
-                return
-            self.iterators += 1
-            try:
-                chunks = store.chunks(part, asked.question, counts=asked.counts)
-                is_whole = is_filled
-                while (chunk := await run_sync(_next_chunk, chunks, asked)) is not None:
-                    is_whole = is_whole or (asked.question.keys is not None and bool(chunk[0].count))
-                    if chunk[0].is_last and not is_whole:
-                        yield piece(replace(chunk[0], is_last=False), chunk[1])
-                        yield _problem(number, _FILLING)
-                        return
-                    yield piece(*chunk)
-                    if asked.left_s <= 0 and not chunk[0].is_last:
-                        yield _problem(number, "the time is over; ask for fewer rows, or give a longer `timeout`")
-                        return
-            finally:
-                self.iterators -= 1
-        except SrfixError as error:
-            yield _problem(number, error.message.rstrip("."))
-
-
-def _problem(number: int, problem: str) -> Piece:
-    return Piece(partition=number, problem=problem, done=True)
-
-
-def _next_chunk(chunks: Iterator[ReadRows], asked: Asked) -> tuple[ReadRows, list[msgspec.Raw]] | None:
-    chunk = next(chunks, None)
-    return None if chunk is None else (chunk, _texts(asked, chunk))
-
-
-def _texts(asked: Asked, read: ReadRows) -> list[msgspec.Raw]:
-    return [msgspec.Raw(asked.store.document(row, is_raw=asked.is_raw).encode()) for row in read.rows]
+            chunks = store.chunks(part, question)
+            while (piece := await run_sync(next, chunks, None)) is not None:
+                yield piece
+        finally:
+            self.iterators -= 1
 
 
 def token_of(topic: str, offsets: Mapping[int, int]) -> str:

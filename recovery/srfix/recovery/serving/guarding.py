@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import hmac
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Collection
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from srfix.serde.casing import is_same
 
@@ -28,22 +29,12 @@ _BODY_S: Final = 10.0
 _GRACE_S: Final = 2.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a request must show: a bearer token, or a user and a password."""
+    """What a request must show."""
 
-    token: str | None = field(default=None, repr=False)
-    user: str | None = None
-    password: str | None = field(default=None, repr=False)
-
-    @property
-    def header(self) -> str | None:
-        """The Authorization header of a member that asks another one."""
-        if self.token is not None:
-            return f"Bearer {self.token}"
-        if self.user is not None:
-            return "Basic " + base64.b64encode(f"{self.user}:{self.password or ''}".encode()).decode()
-        return None
+    header: str | None = field(default=None, repr=False)
+    """Its Authorization header, also between members; None if nobody is asked for one."""
 
     def accepts(self, header: str) -> bool:
         expected = self.header
@@ -66,7 +57,7 @@ class Guard:
         credentials: Credentials,
         refuse: Callable[[int, str], ASGIApp],
         *,
-        members_paths: frozenset[str] = frozenset(),
+        members_paths: Collection[str] = (),
     ) -> None:
         self._app = app
         self._credentials = credentials
@@ -77,11 +68,11 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
-        if scope["path"] not in _OPEN and not self._credentials.accepts(headers.get(b"authorization", "")):
+        path = scope["path"]
+        if path not in _OPEN and not self._credentials.accepts(Headers(scope=scope).get("authorization", "")):
             await self._refuse(401, "This server asks for credentials (Authorization).")(scope, receive, send)
             return
-        most = _MOST_BETWEEN_MEMBERS if scope["path"] in self._members_paths else MOST_BODY
+        most = _MOST_BETWEEN_MEMBERS if path in self._members_paths else MOST_BODY
         taken, is_over, until_s = 0, False, asyncio.get_running_loop().time() + _BODY_S
 
         async def bounded() -> Message:
@@ -120,37 +111,33 @@ class Streamed(StreamingResponse):
             await self._body.aclose()
 
 
-def impatient(protocol: type[Any]) -> type[Any]:
+class Impatient(HttpToolsProtocol):
     """uvicorn's protocol, which takes any amount of headers for any time, with limits."""
 
-    class Impatient(protocol):  # type: ignore[misc]
-        def connection_made(self, transport: asyncio.Transport) -> None:
-            super().connection_made(transport)
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._await_head()
+
+    def _await_head(self) -> None:
+        self._head_bytes = 0
+        self._giving_up = self.loop.call_later(_HEAD_S, self.transport.close)
+
+    def on_message_begin(self) -> None:
+        if self._giving_up.cancelled():
             self._await_head()
+        super().on_message_begin()
 
-        def _await_head(self) -> None:
-            self._head_bytes: int | None = 0
-            self._giving_up = asyncio.get_running_loop().call_later(_HEAD_S, self.transport.close)
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if not self._giving_up.cancelled():  # all of it belonged to headers that have not ended
+            self._head_bytes += len(data)
+            if self._head_bytes > _MOST_HEAD:
+                self.transport.close()
 
-        def on_message_begin(self) -> None:
-            if self._head_bytes is None:
-                self._await_head()
-            super().on_message_begin()
+    def on_headers_complete(self) -> None:
+        self._giving_up.cancel()
+        super().on_headers_complete()
 
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            if self._head_bytes is not None:  # all of it belonged to headers that have not ended
-                self._head_bytes += len(data)
-                if self._head_bytes > _MOST_HEAD:
-                    self.transport.close()
-
-        def on_headers_complete(self) -> None:
-            self._head_bytes = None
-            self._giving_up.cancel()
-            super().on_headers_complete()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._giving_up.cancel()
-            super().connection_lost(exc)
-
-    return Impatient
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._giving_up.cancel()
+        super().connection_lost(exc)

@@ -6,49 +6,59 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from srfix.recovery.errors import StateDirectoryError
+from srfix.recovery.facts.rows_on_disk import Place
 from srfix.recovery.serving.partition import RestoredRow, ServedPartition
-from srfix.recovery.state.directory import StoreDirectory, Task
+from srfix.recovery.state.checkpoints import OffsetMeaning
 from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading.store import StateStore, open_store
-from srfix.serde.subjects.names import Topic
+from srfix.recovery.stores.differences import changelog_key
 
 HeadStart = Callable[[ServedPartition], None]
 _WITHOUT = (StoreFormat.VERSIONED, StoreFormat.LIST_VALUE, StoreFormat.SUBSCRIPTION)
 """Their rows are not the records of a log."""
 
 
-def head_start_from(folders: Iterable[Path], application: str) -> HeadStart:
-    """Gives each new partition the rows that one of the state directories has of it, if its checkpoint says up to which offset.
+def head_start_from(folders: Iterable[Path]) -> HeadStart:
+    """Gives each new partition the rows that one of the state directories has of it, if its checkpoint says up to which
+    offset. Why it has none is in the notes of the partition.
 
     :raises StateDirectoryError: if a directory cannot be read.
     """
-    all_states = (state for folder in folders for state in read_state_directory(folder))
-    states = [state for state in all_states if state.application == application]
+    states = [state for folder in folders for state in read_state_directory(folder)]
 
     def start(part: ServedPartition) -> None:
-        directories = (
+        served = part.served
+        directories = [
             (state, task, directory)
             for state in states
             for task in state.tasks
             for directory in task.stores
-            if directory.name == part.served.name and task.partition == part.number
-        )
+            if (state.application, directory.name, task.partition) == (served.application, served.name, part.number)
+        ]
+        if not directories and served.application:
+            places = ", ".join(state.path for state in states)
+            whose = f"the store {served.name} of the application {served.application}"
+            part.notes.append(
+                f"partition {part.number} begins without a state directory: {places} has none of it for {whose}"
+            )
         for state, task, directory in directories:
-            offset = _offset(task, directory, part.served.topic, part.number)
+            place = Place(state=state, task=task, store=directory)
+            reached = place.reached(served.topic, part.number, OffsetMeaning.LAST_RECORD)
             store = open_store(state, task, directory)
             why = None
-            if offset is None:
-                why = f"it has no offset of {part.served.topic}"
-            elif store.format in _WITHOUT or store.format is not part.served.store.kind.format:
+            if reached is None:
+                why = f"it has no offset of {served.topic}"
+            elif store.format in _WITHOUT or store.format is not served.store.kind.format:
                 why = f"it is of the kind {store.format.value}"
-            elif part.served.forgets_deletes_since(Path(directory.path).stat().st_mtime_ns // 1_000_000):
+            elif served.forgets_deletes_since(Path(directory.path).stat().st_mtime_ns // 1_000_000):
                 why = "it is so old that the topic may have forgotten deletes (delete.retention.ms)"
-            if offset is None or why is not None:
+            if reached is None or why is not None:
                 part.notes.append(f"partition {part.number} begins without {directory.path}: {why}")
                 continue
             try:
-                part.start_with(_records(store), offset)
+                # The last record is read once more, which changes nothing.
+                part.start_with(_records(store), max(reached - 1, 0))
             except StateDirectoryError as error:
                 if part.is_abandoned:
                     raise
@@ -58,20 +68,8 @@ def head_start_from(folders: Iterable[Path], application: str) -> HeadStart:
     return start
 
 
-def _offset(task: Task, directory: StoreDirectory, topic: Topic, partition: int) -> int | None:
-    """The offset that was written down. Whether it is the last record's or the next one's depends on the version; the
-    record at it is read once more, which changes nothing."""
-    for written in (directory.offsets, task.checkpoint):
-        for entry in () if written is None else written.entries:
-            if (entry.topic, entry.partition) == (topic, partition) and entry.offset is not None:
-                return entry.offset
-    return None
-
-
 def _records(store: StateStore) -> Iterator[RestoredRow]:
-    windows = store.format.layout.windows
     for row in store.rows():
-        key = row.key if windows is None or row.window is None else windows.encode(row.key, row.window)
-        yield key, row.value, row.timestamp_ms, row.headers
+        yield changelog_key(store, row), row.value, row.timestamp_ms, row.headers
     if store.damage:
         raise StateDirectoryError(store.damage[0].problem)

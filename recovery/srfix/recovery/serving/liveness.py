@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
 
-from srfix.recovery.documents import Part
+from srfix.recovery.documents import Count, Part
 
 SEND_MS: Final = 100
 WINDOW_MS: Final = 2_000
@@ -29,12 +29,38 @@ class PartitionLag(Part, kw_only=True):
     end: int | None
     """The end of the log, or the offset up to which it is to be read; None if it has not seen it."""
     lag_ms: int | None
+    """0 if there are no later records; else the age of the last record that it read, or, if it has not seen the end of late,
+    the time since then. None if nothing is known."""
     is_caught_up: bool
 
     @property
     def records(self) -> int | None:
         """The offsets between the two; None if it has not seen the end."""
         return None if self.end is None else max(self.end - self.current, 0)
+
+
+class PartitionRead(Part, kw_only=True):
+    """How far the rows of a partition are, and who has, or read, them."""
+
+    partition: Count
+    member: str
+    role: str
+    """active or standby."""
+    offset: Count
+    """Every record of the log before this offset is in the rows."""
+    end: Count | None
+    """The end of the log that the member has seen, or the offset up to which it reads."""
+    lag: Count | None
+    """The number of offsets between the two."""
+    lag_ms: Count | None
+    """The age of the last record that it read while there are later ones, in milliseconds; else 0."""
+
+    @classmethod
+    def at(cls, number: int, member: str, role: str, lag: PartitionLag) -> PartitionRead:
+        offset, records = lag.current, lag.records
+        return cls(
+            partition=number, member=member, role=role, offset=offset, end=lag.end, lag=records, lag_ms=lag.lag_ms
+        )
 
 
 Lags = dict[str, dict[int, PartitionLag]]
@@ -84,16 +110,12 @@ class Liveness:
 
     def report(self, address: str, lags: Lags) -> None:
         if address in self._hosts:
-            host = self._hosts[address]
-            host.lags, host.lags_ms = lags, now_ms()
+            self._hosts[address].lags, self._hosts[address].lags_ms = lags, now_ms()
 
     def is_alive(self, address: str) -> bool:
-        host = self._hosts.get(address)
-        if host is None:
-            return False
-        end_ms = now_ms()
-        if not host.beats_ms:
-            return host.since_ms > end_ms - WINDOW_MS
+        host, end_ms = self._hosts.get(address), now_ms()
+        if host is None or not host.beats_ms:
+            return host is not None and host.since_ms > end_ms - WINDOW_MS
         # ksqlDB does not count a heartbeat of the window's last millisecond, and looks only every 200 ms.
         end_ms = max(end_ms, host.beats_ms[-1] + 2)
         start_ms = end_ms - WINDOW_MS
@@ -103,7 +125,7 @@ class Liveness:
     def last_heard_ms(self, address: str) -> int:
         """When the last heartbeat came, since the epoch; when it was first expected, if none came."""
         host = self._hosts.get(address)
-        return 0 if host is None else since_epoch_ms(host.beats_ms[-1] if host.beats_ms else host.since_ms)
+        return 0 if host is None else since_epoch_ms([host.since_ms, *host.beats_ms][-1])
 
     def lag(self, address: str, place: tuple[str, int]) -> PartitionLag | None:
         """How far a member is in a partition of a store; None if it has not said so of late."""
@@ -112,8 +134,9 @@ class Liveness:
     def lags(self, address: str) -> tuple[Lags, int]:
         """How far a member is, and when it said so."""
         host = self._hosts.get(address)
-        is_known = host is not None and now_ms() - host.lags_ms < _LAGS_COUNT_MS
-        return (host.lags, since_epoch_ms(host.lags_ms)) if host is not None and is_known else ({}, 0)
+        if host is None or now_ms() - host.lags_ms >= _LAGS_COUNT_MS:
+            return {}, 0
+        return host.lags, since_epoch_ms(host.lags_ms)
 
 
 def now_ms() -> int:

@@ -12,19 +12,18 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from threading import Event, Thread
-from typing import Final, Protocol
+from typing import Final
 
-from confluent_kafka import Consumer, KafkaException
-from confluent_kafka.admin import AdminClient, MemberDescription
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import MemberDescription
 
 from srfix.recovery.serving.following import Place
-from srfix.serde.errors import ClusterError, SrfixError
+from srfix.serde.errors import ClusterError
 from srfix.serde.properties.kafka_client import ReadOnlyClient
 from srfix.serde.subjects.names import Topic
 
 _CLIENT_ID: Final = "srfix-serve@"
-_LOOK_EVERY_S: Final = 0.5
+_POLL_S: Final = 0.4
 _SESSION_MS: Final = 6_000
 """The least that a broker accepts by default: so long the partitions of a killed member stay assigned to it."""
 _TIMEOUT_S: Final = 5.0
@@ -40,106 +39,73 @@ class Members:
     addresses: frozenset[str]
     active: Mapping[Place, str] = field(default_factory=dict)
 
-    def standbys(self, place: Place, count: int) -> tuple[str, ...]:
-        """The standbys of a partition, the first choice first."""
+    def holders(self, place: Place, standbys: int) -> tuple[str, ...]:
+        """The active member of a partition, if there is one, and so many standbys, the first choice first."""
+
+        def rank(address: str) -> bytes:
+            return blake2b(f"{address} {place[0]} {place[1]}".encode()).digest()
+
         active = self.active.get(place)
-        others = sorted(self.addresses - {active}, key=lambda address: _rank(address, place), reverse=True)
-        return tuple(others[:count])
-
-    def holders(self, place: Place, count: int) -> tuple[str, ...]:
-        """The active member, if there is one, and the standbys."""
-        active = self.active.get(place)
-        return (() if active is None else (active,)) + self.standbys(place, count)
+        others = sorted(self.addresses - {active}, key=rank, reverse=True)
+        return (*(() if active is None else (active,)), *others[:standbys])
 
 
-def _rank(address: str, place: Place) -> bytes:
-    return blake2b(f"{address} {place[0]} {place[1]}".encode()).digest()
-
-
-class Membership(Protocol):
-    """What a member asks about its group."""
-
-    problem: SrfixError | None
-
-    def members(self) -> Members: ...
-
-    def close(self) -> None: ...
-
-
-class Alone:
+class Membership:
     """A member without a group: every partition is its own."""
 
-    def __init__(self, address: str, places: Collection[Place]) -> None:
-        self.problem: SrfixError | None = None
+    def __init__(self, address: str, places: Collection[Place] = ()) -> None:
+        self._own = address
         self._members = Members(addresses=frozenset({address}), active=dict.fromkeys(places, address))
 
     def members(self) -> Members:
         return self._members
 
+    def look(self) -> None:
+        """Asks who is there, and waits for the answer.
+
+        :raises SrfixError: if there is none; what was known holds.
+        """
+
     def close(self) -> None: ...
 
 
-class Grouped:
-    """A member of a consumer group, which is not the application's. It reads and commits nothing in the group.
+class Grouped(Membership):
+    """A member of a consumer group, which is not the application's, as long as it looks. It reads and commits nothing in the
+    group.
 
     :raises UsageError: if librdkafka does not take the configuration.
     """
 
     def __init__(self, client: ReadOnlyClient, group: str, address: str, topics: Collection[Topic]) -> None:
-        self.problem: SrfixError | None = None
+        super().__init__(address)
+        # None before it has asked: whoever takes itself for the only one has all partitions.
+        self._members = Members(addresses=frozenset())
         self._client = client
         self._group = group
-        self._members = Members(addresses=frozenset({address}))
-        self._own = address
         self._shared_s = time.monotonic()
-        self._is_over = Event()
-        try:
-            self._consumer: Consumer = Consumer(
-                client.config(
-                    group_id=group,
-                    client_id=f"{_CLIENT_ID}{address}",
-                    partition_assignment_strategy="range",
-                    session_timeout_ms=str(_SESSION_MS),
-                    heartbeat_interval_ms=str(_SESSION_MS // 6),
-                    auto_offset_reset="latest",
-                )
-            )
-            self._admin: AdminClient = AdminClient(client.config())
-        except (KafkaException, TypeError, ValueError) as error:
-            raise client.refused_config(error) from None
+        self._admin = client.admin()
+        self._consumer = client.consumer(
+            group_id=group,
+            client_id=f"{_CLIENT_ID}{address}",
+            partition_assignment_strategy="range",
+            session_timeout_ms=str(_SESSION_MS),
+            heartbeat_interval_ms=str(_SESSION_MS // 6),
+            auto_offset_reset="latest",
+        )
         # Nothing is read here: the polls keep the member in the group, and no partition is fetched.
         self._consumer.subscribe(sorted(topics), on_assign=lambda consumer, _partitions: consumer.assign([]))
-        self._thread = Thread(target=self._run, name="srfix-serve-group", daemon=True)
-        self._thread.start()
-
-    def members(self) -> Members:
-        return self._members
 
     def close(self) -> None:
-        self._is_over.set()
-        self._thread.join()
         self._consumer.close()
 
-    def _run(self) -> None:
-        looked = 0.0
-        while not self._is_over.is_set():
-            try:
-                self._consumer.poll(0.1)
-                if time.monotonic() - looked >= _LOOK_EVERY_S:
-                    looked = time.monotonic()
-                    self._look()
-                    self.problem = None
-            except Exception as error:  # noqa: BLE001  (of whatever kind: it goes on with what it knows)
-                failed = self._client.failed(f"taking part in the group {self._group}", error)
-                self.problem = error if isinstance(error, SrfixError) else failed
-                self._is_over.wait(_LOOK_EVERY_S)
-
-    def _look(self) -> None:
+    def look(self) -> None:
+        self._consumer.poll(_POLL_S)
         try:
             (future,) = self._admin.describe_consumer_groups([self._group], request_timeout=_TIMEOUT_S).values()
             description = future.result(_TIMEOUT_S + 1)
         except (KafkaException, TimeoutError) as error:
-            self._admin = AdminClient(self._client.config())  # one that was refused for long may not come back
+            self._admin = self._client.admin()  # one that was refused for long may not come back
+            self._members = self._members if self._members.addresses else Members(addresses=frozenset({self._own}))
             acl = f"Describe on group {self._group!r}"
             raise self._client.failed("asking for the group's members", error, acl=acl) from None
         self._members, count = members_of(

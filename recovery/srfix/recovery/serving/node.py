@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from srfix.recovery.documents import Part
+from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.serving.databases import MakeDatabase
 from srfix.recovery.serving.following import Follower
 from srfix.recovery.serving.head_start import HeadStart
 from srfix.recovery.serving.liveness import Lags, Liveness, PartitionLag
 from srfix.recovery.serving.membership import Membership
-from srfix.recovery.serving.partition import ServedPartition
+from srfix.recovery.serving.partition import ServedPartition, ServedStore
 from srfix.recovery.serving.questions import Served
 from srfix.serde.errors import SrfixError
 
@@ -36,8 +38,8 @@ class Freshness:
     """For partitions: the offset up to which the rows must be."""
     reads_standbys: bool = True
 
-    def problem(self, number: int, lag: PartitionLag | None, *, counts_position: bool = True) -> str | None:
-        """Why a member is too far behind for a partition, as a clause; None if it is not."""
+    def problem(self, lag: PartitionLag | None) -> str | None:
+        """Why a member lags too far behind, as a clause; None if it does not."""
         if lag is None:
             return None if self.max_lag is None and self.max_lag_ms is None else _NOT_KNOWN
         behind = lag.records
@@ -45,9 +47,6 @@ class Freshness:
             return _NOT_KNOWN if behind is None else f"its lag of {behind:,} records exceeds {self.max_lag:,}"
         if self.max_lag_ms is not None and (lag.lag_ms is None or lag.lag_ms > self.max_lag_ms):
             return _NOT_KNOWN if lag.lag_ms is None else f"its lag of {lag.lag_ms:,} ms exceeds {self.max_lag_ms:,} ms"
-        wanted = self.min_offsets.get(number)
-        if counts_position and wanted is not None and lag.current < wanted:
-            return f"it has read up to offset {lag.current:,}, and {wanted:,} is wanted"
         return None
 
 
@@ -69,6 +68,7 @@ class NotChosen(Part):
 class Node:
     """
     :param address: under which the other members reach this one: `host:port`.
+    :param scheme: of the members: http or https.
     :param standbys: how many standbys each partition has.
     :param is_global: True if every member holds every partition.
     """
@@ -79,8 +79,9 @@ class Node:
         *,
         address: str,
         membership: Membership,
-        follower: Follower,
+        make_follower: Callable[[ServedStore], Follower],
         make_database: MakeDatabase,
+        scheme: str = "http",
         standbys: int = 0,
         is_global: bool = False,
         head_start: HeadStart | None = None,
@@ -89,19 +90,22 @@ class Node:
         self.address = address
         self.liveness = Liveness()
         self.membership = membership
-        self.follower = follower
+        self.followers = {name: make_follower(store.spec) for name, store in stores.items()}
         self._make_database = make_database
-        self._standbys = standbys
+        self._scheme = scheme
+        self._standbys = sys.maxsize if is_global else standbys
         self._is_global = is_global
         self._head_start = head_start
         self._held: dict[tuple[str, int], ServedPartition] = {}
-        self._unopened: list[str] = []
         self._starting: ServedPartition | None = None
         self._is_ending = False
 
     def settle(self) -> None:
         """Opens the partitions that this member is to hold, and closes those that it no longer needs: one that has gone
-        to others stays until they have caught up. What cannot be opened is a problem, and is tried again the next time."""
+        to others stays until they have caught up. What cannot be opened is tried again the next time.
+
+        :raises StateDirectoryError: if a partition cannot be opened, after all others are.
+        """
         members = self.membership.members()
         self.liveness.expect(members.addresses - {self.address})
         unopened: list[str] = []
@@ -117,8 +121,14 @@ class Node:
                         held[place] = self._open(store, number, held)
                     except SrfixError as error:
                         unopened.append(f"Partition {number} of {store.name} cannot be opened: {error.message}")
-        self._unopened = unopened
+                elif place in held and not held[place].database.is_near:
+                    try:
+                        held[place].database.parts()  # nobody else may ask it for long
+                    except SrfixError as error:
+                        unopened.append(f"Partition {number} of {store.name}: {error.message}")
         self._hold(held)
+        if unopened:
+            raise StateDirectoryError(" ".join(unopened))
 
     def _open(self, store: Served, number: int, held: dict[tuple[str, int], ServedPartition]) -> ServedPartition:
         database = self._make_database(store.name, number)
@@ -143,21 +153,22 @@ class Node:
     def _hold(self, held: dict[tuple[str, int], ServedPartition]) -> None:
         if held.keys() == self._held.keys():
             return
-        self.follower.follow(held.values())
+        for name, follower in self.followers.items():
+            follower.follow(part for (store, _number), part in held.items() if store == name)
         leaving = [part for place, part in self._held.items() if place not in held]
         self._held = dict(held)
         for part in leaving:
             part.close()
 
     def _holders(self, store: Served, number: int) -> tuple[str, ...]:
-        members = self.membership.members()
-        if self._is_global:
-            return tuple(sorted(members.addresses))
-        return members.holders((store.spec.topic, number), self._standbys)
+        return self.membership.members().holders((store.spec.topic, number), self._standbys)
 
     def _have_it(self, place: tuple[str, int], holders: tuple[str, ...]) -> bool:
         lags = [self.liveness.lag(address, place) for address in holders if self.liveness.is_alive(address)]
         return bool(lags) and all(lag is not None and lag.is_caught_up for lag in lags)
+
+    def url(self, address: str, path: str) -> str:
+        return f"{self._scheme}://{address}{path}"
 
     def part(self, store: str, number: int) -> ServedPartition | None:
         """A partition that this member holds."""
@@ -173,22 +184,19 @@ class Node:
     def own_lags(self) -> Lags:
         lags: Lags = {}
         for (store, number), part in [*self._held.items()]:
-            lags.setdefault(store, {})[number] = lag_of(part)
+            lags.setdefault(store, {})[number] = part.lag
         return lags
 
     def lag(self, address: str, store: Served, number: int) -> PartitionLag | None:
         if address != self.address:
             return self.liveness.lag(address, (store.name, number))
         part = self.part(store.name, number)
-        return None if part is None else lag_of(part)
+        return None if part is None else part.lag
 
     def problems(self) -> Iterator[str]:
-        """What keeps it from going on, in sentences."""
-        errors: tuple[SrfixError | None, ...] = (self.membership.problem, self.follower.problem)
-        yield from (error.message for error in errors if error is not None)
-        yield from self._unopened
+        """What keeps partitions from going on, in sentences."""
         for part in self.parts():
-            if part.problem is not None:
+            if part.problem is not None and part.lag.records != 0:
                 yield f"Partition {part.number} of {part.served.name}: {part.problem}"
 
     def candidates(self, store: Served, number: int, freshness: Freshness) -> tuple[list[Candidate], list[NotChosen]]:
@@ -209,8 +217,8 @@ class Node:
             elif role != ACTIVE and not freshness.reads_standbys:
                 reason = "it is not the active member for this partition"
             else:
-                # Of another member the position is older than this moment: it may have reached it meanwhile.
-                reason = freshness.problem(number, lag, counts_position=False)
+                # The position is older than this moment, and counts when the member is asked: it may have reached it.
+                reason = freshness.problem(lag)
             if reason is None:
                 chosen.append(Candidate(address=address, role=role, lag=lag))
             else:
@@ -219,7 +227,7 @@ class Node:
         wanted = freshness.min_offsets.get(number, 0)
         chosen.sort(
             key=lambda candidate: (
-                candidate.lag is None or candidate.lag.current < wanted,
+                _missing(candidate, wanted),
                 _behind(candidate) > least + _NEAR,
                 candidate.role != ACTIVE,
                 _behind(candidate),
@@ -231,7 +239,8 @@ class Node:
 
     def close(self) -> None:
         self.membership.close()
-        self.follower.close()
+        for follower in self.followers.values():
+            follower.close()
         for part in self.parts():
             part.close()
 
@@ -241,13 +250,9 @@ def _behind(candidate: Candidate) -> float:
     return float("inf") if records is None else records
 
 
-def lag_of(part: ServedPartition) -> PartitionLag:
-    return PartitionLag(
-        current=part.offset,
-        end=None if part.lag is None or part.end is None else max(part.end, part.offset),
-        lag_ms=part.lag_ms,
-        is_caught_up=part.is_caught_up and part.problem is None,
-    )
+def _missing(candidate: Candidate, wanted: int) -> int:
+    """How many offsets a member was short of a position when it told its lag; 1 if it has not told it."""
+    return 1 if candidate.lag is None else max(wanted - candidate.lag.current, 0)
 
 
 def why_not(store: str, refused: list[NotChosen]) -> str:

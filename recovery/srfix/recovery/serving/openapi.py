@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -32,20 +33,15 @@ def _anything(_type: type[object]) -> dict[str, Any]:
 
 
 def _operation(route: ApiRoute, documents: dict[Any, dict[str, Any]]) -> dict[str, Any]:
-    in_path = [part.strip("{}").removesuffix(":path") for part in route.path.split("/") if part.startswith("{")]
+    in_path = re.findall(r"{(\w+)", route.path)
     parameters = [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in in_path]
     in_query = msgspec.json.schema(route.params)["$defs"][route.params.__name__]["properties"]
     parameters += [{"name": name, "in": "query", "schema": schema} for name, schema in in_query.items()]
-
-    def response(code: int, document: Any) -> dict[str, Any]:
-        return {
+    responses = {
+        str(code): {
             "description": HTTPStatus(code).phrase,
             "content": {"application/json": {"schema": documents[document]}},
         }
-
-    responses = {str(code): response(code, ServedError) for code in route.codes}
-    return {
-        "summary": route.about,
-        "parameters": parameters,
-        "responses": {"200": response(200, route.document)} | responses,
+        for code, document in ({200: route.document} | dict.fromkeys(route.codes, ServedError)).items()
     }
+    return {"summary": route.about, "parameters": parameters, "responses": responses}

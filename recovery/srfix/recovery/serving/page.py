@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Final
 
 import jinja2
@@ -19,6 +21,7 @@ from starlette.routing import Route
 from srfix.recovery.serving.api import Api
 from srfix.recovery.serving.documents import AtTime
 from srfix.recovery.serving.partition import ServedPartition
+from srfix.serde.errors import SrfixError
 
 _PAGE: Final = """<!doctype html>
 <html lang="en">
@@ -34,6 +37,7 @@ pre { background: #f4f4f4; overflow: auto; padding: .6rem }
 <p>This is member {{ document.member }} of {{ document.members | length }}. The page does not change by itself.
 <a href="/openapi.json">The API</a> · <a href="/metrics">metrics</a></p>
 {% for problem in document.problems %}<p role="alert">{{ problem }}</p>{% endfor %}
+{% for note in document.notes %}<p>{{ note }}</p>{% endfor %}
 {% for store in document.stores %}
 <h2>{{ store.name }}</h2>
 <p>{{ store.kind }}, from topic {{ store.topic }}, up to {{ store.until }}.</p>
@@ -75,12 +79,7 @@ def page_routes(api: Api, description: dict[str, Any], version: str) -> Sequence
     async def openapi_json(_request: Request) -> Response:
         return Response(description_text, media_type="application/json")
 
-    return [
-        Route("/", page),
-        Route("/look", page),
-        Route("/metrics", metrics),
-        Route("/openapi.json", openapi_json),
-    ]
+    return [Route("/", page), Route("/look", page), Route("/metrics", metrics), Route("/openapi.json", openapi_json)]
 
 
 _OF_PARTITIONS: Final[tuple[tuple[type[GaugeMetricFamily | CounterMetricFamily], str, str], ...]] = (
@@ -96,15 +95,15 @@ _OF_PARTITIONS: Final[tuple[tuple[type[GaugeMetricFamily | CounterMetricFamily],
 )
 
 
+@dataclass(frozen=True)
 class _Families(Collector):
     """What Prometheus gets of the partitions and the members."""
 
-    def __init__(self, api: Api, version: str) -> None:
-        self._api = api
-        self._version = version
+    api: Api
+    version: str
 
     def collect(self) -> Iterator[Metric]:
-        node = self._api.node
+        node = self.api.node
         numbers = [(part, _numbers(part)) for part in node.parts()]
         for kind, name, about in _OF_PARTITIONS:
             family = kind(f"srfix_serve_{name}", about, labels=("store", "partition"))
@@ -112,19 +111,22 @@ class _Families(Collector):
                 if (value := values.get(name)) is not None:
                     family.add_metric((part.served.name, str(part.number)), value)
             yield family
-        yield GaugeMetricFamily("srfix_serve_iterators", "Long answers that are open.", self._api.gathering.iterators)
+        yield GaugeMetricFamily("srfix_serve_iterators", "Long answers that are open.", self.api.gathering.iterators)
         yield GaugeMetricFamily(
             "srfix_serve_members", "Members of the group.", len(node.membership.members().addresses)
         )
-        yield InfoMetricFamily("srfix_build", "The version of srfix.", {"version": self._version})
+        yield InfoMetricFamily("srfix_build", "The version of srfix.", {"version": self.version})
 
 
 def _numbers(part: ServedPartition) -> Mapping[str, int | None]:
-    return {
+    lag = part.lag
+    numbers: dict[str, int | None] = {
         "offset": part.offset,
-        "lag_records": part.lag,
-        "lag_milliseconds": part.lag_ms,
+        "lag_records": lag.records,
+        "lag_milliseconds": lag.lag_ms,
         "records": part.applied,
         "record_bytes": part.applied_bytes,
-        **part.measured(),
     }
+    with suppress(SrfixError):  # of a Redis that does not answer
+        numbers |= part.measured()
+    return numbers

@@ -12,8 +12,8 @@ Records without a key are left out, a tombstone removes, and a record older than
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from pathlib import Path
@@ -25,9 +25,12 @@ import msgspec
 from srfix.recovery.cluster.raw_record import headers_of
 from srfix.recovery.errors import StateDirectoryError, WrittenElsewhereError
 from srfix.recovery.serving.databases import PartitionDatabase
+from srfix.recovery.serving.liveness import PartitionLag
 from srfix.recovery.state.directory import StoreDirectory, StoreKind, Task
 from srfix.recovery.state.formats.values import Headers
+from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading.detection import Detected
+from srfix.recovery.state.reading.rows import StateRow, decoder
 from srfix.recovery.state.reading.seeking import version_segments
 from srfix.recovery.state.reading.store import StateStore
 from srfix.recovery.state.rocksdb import OpenedDatabase
@@ -54,6 +57,7 @@ class ServedStore:
     """A store to serve, and where its rows come from."""
 
     application: str
+    """Empty for a topic that is served by itself."""
     store: StoreToWrite
     topic: Topic
     partitions: int
@@ -64,6 +68,8 @@ class ServedStore:
     longer could lack deletes, so it is filled anew."""
     origin: str = ""
     """The cluster: rows of another origin are not served."""
+    topic_id: str | None = None
+    """The id that the topic has until it is deleted (KIP-516), if the cluster gives it one: nor are those of another id."""
 
     @property
     def name(self) -> str:
@@ -72,7 +78,8 @@ class ServedStore:
     @property
     def made_of(self) -> str:
         store = self.store
-        return "/".join(map(str, (self.origin, self.topic, store.kind.value, store.retention_ms, store.interval_ms)))
+        of_topic = (self.origin, self.topic) if self.topic_id is None else (self.origin, self.topic, self.topic_id)
+        return "/".join(map(str, (*of_topic, store.kind.value, store.retention_ms, store.interval_ms)))
 
     def forgets_deletes_since(self, time_ms: int) -> bool:
         """True if the topic may have lost tombstones of records before this time."""
@@ -120,19 +127,14 @@ class _PartWriter:
         self.changes[key] = None
 
     def delete_prefix(self, family: str, prefix: bytes) -> None:
-        rows = () if self._rows is None else self._rows.rows(family, start=prefix)
+        rows = self.partition.database.rows(self.part, family).rows(family, start=prefix)
         stored = takewhile(lambda key: key.startswith(prefix), (key for key, _value in rows))
         self.changes.update(dict.fromkeys((*stored, *(key for key in self.changes if key.startswith(prefix)))))
 
     def get(self, family: str, key: bytes) -> bytes | None:
         if key in self.changes:
             return self.changes[key]
-        return None if self._rows is None else self._rows.get(family, key)
-
-    @property
-    def _rows(self) -> OpenedDatabase | None:
-        database, family = self.partition.database, self.partition.served.store.kind.family
-        return database.rows(self.part, family) if self.part in database.parts() else None
+        return self.partition.database.rows(self.part, family).get(family, key)
 
 
 class ServedPartition:
@@ -158,13 +160,15 @@ class ServedPartition:
         self._has_strays, self._looked_for_strays_s = False, float("-inf")
         self._lock = Lock()
         self._writers: dict[int, _PartWriter] = {}
+        self.place = self._store({})
+        """The store as its rows name it; without rows."""
         self.progress = self._last_progress()
         self._begin()
 
     def _begin(self) -> None:
         self._writers.clear()
         family = self.served.store.kind.family
-        has_versions = self.served.store.kind is WrittenKind.VERSIONED and self.database.parts()
+        has_versions = self.served.store.kind is WrittenKind.VERSIONED
         self._rows = RestoredRows(
             self.served.store,
             self._writer,
@@ -181,7 +185,9 @@ class ServedPartition:
         if progress is None or progress.offset == 0:  # nothing was read, or a head start was not finished
             return self._anew(None)
         if progress.made_of != self.served.made_of:
-            return self._anew("it was made from another topic, or for another kind of store")
+            return self._anew(
+                "it was made from another topic (or one that was deleted and made again), or for another kind of store"
+            )
         if self.served.forgets_deletes_since(progress.time_ms):
             return self._anew("it was last read before the topic began to forget its deletes (delete.retention.ms)")
         return progress
@@ -206,8 +212,14 @@ class ServedPartition:
         """
         self.end = end
         self._seen_s = time.monotonic() if at_s is None else at_s
-        if not self.progress.is_filled and self.lag == 0:
-            self.progress = msgspec.structs.replace(self.progress, is_mixed=False, is_filled=True)
+        self._see_whether_filled()
+
+    def _see_whether_filled(self) -> None:
+        # A head start beyond the end is not of this log, unless records came after it.
+        is_of_log = self.applied > 0 or (self.end or 0) >= self.offset or self.served.until is Until.COMMITTED
+        if not self.progress.is_filled and self.lag.records == 0 and is_of_log:
+            with self._lock:
+                self.progress = msgspec.structs.replace(self.progress, is_mixed=False, is_filled=True)
 
     @property
     def offset(self) -> int:
@@ -215,30 +227,23 @@ class ServedPartition:
         return self.progress.offset
 
     @property
-    def lag(self) -> int | None:
-        """How many offsets the log has beyond what was read; None if its end is not known, or was not seen of late."""
-        is_known = self.end is not None and time.monotonic() - self._seen_s < _CONFIRMED_S
-        return max((self.end or 0) - self.progress.offset, 0) if is_known else None
-
-    @property
-    def is_caught_up(self) -> bool:
-        return self.lag == 0 and not self.progress.is_mixed
+    def lag(self) -> PartitionLag:
+        """How far it is behind the end of its log, which is not known if it was not seen of late."""
+        progress, unseen_s = self.progress, time.monotonic() - self._seen_s
+        end = None if self.end is None or unseen_s >= _CONFIRMED_S else max(self.end, progress.offset)
+        if end == progress.offset:
+            lag_ms: int | None = 0
+        elif end is None:
+            lag_ms = None if self.end is None else int(unseen_s * 1000)
+        else:
+            lag_ms = None if progress.record_ms is None else max(_now_ms() - progress.record_ms, 0)
+        is_caught_up = end == progress.offset and not progress.is_mixed and self.problem is None
+        return PartitionLag(current=progress.offset, end=end, lag_ms=lag_ms, is_caught_up=is_caught_up)
 
     @property
     def is_filled(self) -> bool:
         """True if the log was read to its end once: before that, a key without a row may have one."""
-        return self.progress.is_filled or self.lag == 0
-
-    @property
-    def lag_ms(self) -> int | None:
-        """0 if there are no later records; else the age of the last record that was read, or, if its end was not seen of
-        late, the time since then. None if nothing is known."""
-        if self.lag == 0:
-            return 0
-        record_ms = self.progress.record_ms
-        if self.lag is None:
-            return None if self.end is None else int((time.monotonic() - self._seen_s) * 1000)
-        return None if record_ms is None else max(_now_ms() - record_ms, 0)
+        return self.progress.is_filled
 
     def has_strays(self, partitioner: Callable[[bytes, int], int]) -> bool:
         """True if one of its first 50 rows belongs to another partition by this partitioner. False is no proof."""
@@ -249,12 +254,15 @@ class ServedPartition:
             self._has_strays = any(partitioner(key, self.served.partitions) != self.number for key in keys)
         return self._has_strays
 
-    @property
-    def oldest_shown_ms(self) -> int | None:
-        """The newest time that is beyond the retention; None for a store without windows, or without rows."""
-        store = self.served.store
-        newest_ms = self.progress.newest_ms
-        return newest_ms - (store.retention_ms or 0) if store.kind.is_segmented and newest_ms >= 0 else None
+    def newest_beyond_ms(self, progress: Progress) -> int | None:
+        """The newest time that was beyond the retention then; None for a store that has none, or no rows."""
+        store, newest_ms = self.served.store, progress.newest_ms
+        if store.retention_ms is None or newest_ms < 0:
+            return None
+        # AbstractDualSchemaRocksDBSegmentedBytesStore.getActualFrom shows time-first windows for a millisecond longer, and
+        # RocksDBVersionedStore.get the history.
+        is_longer = store.kind.format in (StoreFormat.TIME_FIRST_WINDOW, StoreFormat.VERSIONED)
+        return newest_ms - store.retention_ms - is_longer
 
     def apply(self, messages: Sequence[Message], *, offset: int | None = None) -> None:
         """Takes records of this partition, in their order; all of them become visible together, with the position.
@@ -270,11 +278,9 @@ class ServedPartition:
                 if key is None:
                     continue
                 _kind, timestamp_ms = message.timestamp()
-                size += len(key) + len(value or b"")
-                rows.restore(
-                    key, value, timestamp_ms=None if timestamp_ms < 0 else timestamp_ms, headers=headers_of(message)
-                )
                 record_ms = timestamp_ms if timestamp_ms >= 0 else None
+                size += len(key) + len(value or b"")
+                rows.restore(key, value, timestamp_ms=record_ms, headers=headers_of(message))
             rows.flush()
             after = offset if offset is not None else (messages[-1].offset() or 0) + 1
             self._commit(self._progress_at(after, record_ms))
@@ -287,6 +293,7 @@ class ServedPartition:
             raise
         self.applied += len(messages)
         self.applied_bytes += size
+        self._see_whether_filled()
 
     def start_with(self, rows: Iterable[RestoredRow], offset: int) -> None:
         """Takes rows that some other process restored, as those of the log before an offset. If it is killed meanwhile,
@@ -294,30 +301,30 @@ class ServedPartition:
 
         :raises StateDirectoryError: if `is_abandoned` was set meanwhile.
         """
-        rest = iter(rows)
-        while chunk := list(islice(rest, _TOGETHER)):
-            if self.is_abandoned:
-                raise StateDirectoryError("the member ends")
-            for key, value, timestamp_ms, headers in chunk:
-                self._rows.restore(key, value, timestamp_ms=timestamp_ms, headers=headers)
-            self._commit(self._progress_at(0))
+        for number, (key, value, timestamp_ms, headers) in enumerate(rows):
+            if number % _TOGETHER == 0:
+                if self.is_abandoned:
+                    raise StateDirectoryError("the member ends")
+                self._commit(self._progress_at(0))
+            self._rows.restore(key, value, timestamp_ms=timestamp_ms, headers=headers)
         self._commit(msgspec.structs.replace(self._progress_at(offset), is_mixed=True))
 
     def _progress_at(self, offset: int, record_ms: int | None = None) -> Progress:
+        last = self.progress  # another thread may see its end meanwhile
         return Progress(
             made_of=self.served.made_of,
             offset=offset,
             time_ms=_now_ms(),
             newest_ms=self._rows.newest_ms,
             record_ms=record_ms,
-            is_mixed=self.progress.is_mixed,
-            is_filled=self.is_filled,
+            is_mixed=last.is_mixed,
+            is_filled=last.is_filled,
         )
 
     def _commit(self, progress: Progress) -> None:
         with self._lock:
             changes = {part: writer.changes for part, writer in self._writers.items()}
-            self.database.commit(changes, msgspec.json.encode(progress))
+            self.database.commit(changes, msgspec.json.encode(progress), is_filling=not progress.is_filled)
             self.progress = progress
             for rows in changes.values():
                 rows.clear()
@@ -331,36 +338,39 @@ class ServedPartition:
             self._writers[part] = _PartWriter(self, part)
         return self._writers[part]
 
-    @contextmanager
-    def reading(self) -> Iterator[tuple[StateStore, int] | None]:
-        """For a short look-up: the store, and the offset up to which its rows are; no record is applied meanwhile. None
-        if somebody applies records now, or has closed it."""
+    def look_up(self, keys: Iterable[bytes]) -> tuple[list[StateRow], int] | None:
+        """For a key-value store: the rows of some keys, and the offset up to which its rows are. None if somebody applies
+        records now, or has closed it."""
         if not self._lock.acquire(blocking=False):
-            yield None
-            return
+            return None
         try:
-            yield None if self._is_closed else (self._store(is_frozen=False), self.progress.offset)
+            if self._is_closed:
+                return None
+            kind = self.served.store.kind
+            stored = self.database.rows(0, kind.family)
+            found = [(key, stored.get(kind.family, key)) for key in keys]
+            read = decoder(kind.format, kind.family)
+            return [row for key, value in found if value is not None for row in read(key, value)], self.progress.offset
         finally:
             self._lock.release()
 
-    def frozen(self) -> tuple[StateStore, int]:
-        """The store with the rows that it has now, and the offset up to which they are.
+    def frozen(self) -> tuple[StateStore, Progress]:
+        """The store with the rows that it has now, and how far they are.
 
         :raises StateDirectoryError: if it was closed.
         """
         with self._lock:
             if self._is_closed:
                 raise StateDirectoryError(f"this member has given up partition {self.number}")
-            return self._store(is_frozen=True), self.progress.offset
+            family = self.served.store.kind.family
+            opened = {part: self.database.rows(part, family, is_frozen=True) for part in self.database.parts()}
+            return self._store(opened), self.progress
 
-    def _store(self, *, is_frozen: bool) -> StateStore:
+    def _store(self, parts: Mapping[int, OpenedDatabase]) -> StateStore:
         kind, interval_ms, name = self.served.store.kind, self.served.store.interval_ms, self.served.name
         place = Path(f"partition {self.number}")
         opened = {
-            place / f"{name}.{part * interval_ms}" if kind.is_segmented else place: self.database.rows(
-                part, kind.family, is_frozen=is_frozen
-            )
-            for part in self.database.parts()
+            place / f"{name}.{part * interval_ms}" if kind.is_segmented else place: rows for part, rows in parts.items()
         }
         return StateStore(
             name=name,

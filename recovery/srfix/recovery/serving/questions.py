@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
+import msgspec
+
+from srfix.recovery.documents import Part
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.facts.decoding import RecordDecoder
-from srfix.recovery.serving.partition import ServedPartition, ServedStore
+from srfix.recovery.serving.liveness import PartitionRead
+from srfix.recovery.serving.partition import Progress, ServedPartition, ServedStore
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading.rows import StateRow
 from srfix.recovery.state.reading.store import StateStore
-from srfix.recovery.stores.rows import DecodedRow, RowFilter, decoded_rows, row_document, rows_of_key
+from srfix.recovery.stores.rows import RowFilter, decoded_rows, row_document, rows_of_key
 from srfix.recovery.stores.whereabouts import partition_of
 from srfix.serde.schemas.models import Json
 
@@ -38,6 +40,10 @@ class Question:
     within: RowFilter = field(default_factory=RowFilter)
     at_ms: int | None = None
     """For a versioned store: the time at which the version holds; None for now."""
+    counts: bool = False
+    """True to count the rows, and read none."""
+    is_raw: bool = False
+    """True for the bytes of the values, not decoded."""
 
     def partitions(self, count: int, partitioner: Partitioner = partition_of) -> tuple[int, ...]:
         """The partitions that can hold the rows."""
@@ -62,16 +68,20 @@ class Question:
                 yield from rows_of_key(store, key)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadRows:
-    """Some rows of a partition, in the order of its stored keys."""
+class Piece(Part, kw_only=True):
+    """Some rows of a partition, in the order of its stored keys; the last piece of a partition is `done`."""
 
-    rows: Sequence[DecodedRow]
-    """None of a question that only counts."""
-    count: int
-    offset: int
+    partition: int
+    rows: list[msgspec.Raw] = msgspec.field(default_factory=list)
+    """Each as JSON: `srfix.state-row/1`, or, raw, its value in base64. None of a question that only counts."""
+    count: int = 0
+    offset: int = 0
     """Every record of the log before this offset is in these rows, and, from a RocksDB, no later one."""
-    is_last: bool = True
+    done: bool = True
+    problem: str | None = None
+    """Why the partition could not be read (on)."""
+    read: PartitionRead | None = None
+    """Where the rows were read; None if there is a problem."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,50 +108,60 @@ class Served:
     def name(self) -> str:
         return self.spec.name
 
-    def read_now(self, part: ServedPartition, question: Question) -> ReadRows | None:
+    def read_now(self, part: ServedPartition, question: Question) -> Piece | None:
         """The rows of a few keys, if that waits for nothing: no batch that is written, no other machine, no schema. None
-        if it would.
+        if it would, or if they cannot be read."""
+        keys, has_one_row = question.keys, self.spec.store.kind.format.is_key_value
+        if keys is None or len(keys) > _FEW_KEYS or question.counts or not (has_one_row and part.database.is_near):
+            return None
+        try:
+            found = part.look_up(keys)
+        except Exception:  # noqa: BLE001  (`chunks` meets it again, and says what it is)
+            return None
+        if found is None:
+            return None
+        rows, offset = found
+        if not question.is_raw and any(self.decoder.asks_anew(row.key, row.value, row.headers) for row in rows):
+            return None
+        documents = self._documents(part.place, rows, is_raw=question.is_raw)
+        return Piece(partition=part.number, rows=documents, count=len(rows), offset=offset)
+
+    def chunks(self, part: ServedPartition, question: Question) -> Generator[Piece]:
+        """The rows of any question as they are now, some at a time; at least one piece.
 
         :raises StateDirectoryError: if rows cannot be read.
         """
-        keys = question.keys
-        is_short = keys is not None and len(keys) <= _FEW_KEYS and self.spec.store.kind.format.is_key_value
-        if not is_short or not part.database.is_near:
-            return None
-        with part.reading() as opened:
-            if opened is None:
-                return None
-            store, offset = opened
-            rows = list(self._rows(part, store, question))
-        if any(self.decoder.asks_anew(row.key, row.value, row.headers) for row in rows):
-            return None
-        return ReadRows(rows=self._decoded(store, rows), count=len(rows), offset=offset)
-
-    def chunks(self, part: ServedPartition, question: Question, *, counts: bool = False) -> Generator[ReadRows]:
-        """The rows of any question as they are now, some at a time; at least one chunk, and the last one `is_last`.
-
-        :raises StateDirectoryError: if rows cannot be read.
-        """
-        store, offset = part.frozen()
-        generation, rows, size = part.generation, self._rows(part, store, question), _COUNTED if counts else CHUNK
-        is_last = False
+        store, progress = part.frozen()
+        generation, rows = part.generation, self._rows(part, store, question, progress)
+        size, is_last = _COUNTED if question.counts else CHUNK, False
         while not is_last:
             chunk = list(islice(rows, size))
             is_last = len(chunk) < size
             if part.generation != generation and not part.database.is_near:
                 raise StateDirectoryError(f"partition {part.number} of {self.name} is being filled anew.")
-            decoded = () if counts else self._decoded(store, chunk)
-            yield ReadRows(rows=decoded, count=len(chunk), offset=offset, is_last=is_last)
+            documents = [] if question.counts else self._documents(store, chunk, is_raw=question.is_raw)
+            yield Piece(partition=part.number, rows=documents, count=len(chunk), offset=progress.offset, done=is_last)
 
-    def _decoded(self, store: StateStore, rows: Sequence[StateRow]) -> Sequence[DecodedRow]:
-        return list(decoded_rows(store, rows, self.decoder, topic=self.spec.topic))
+    def _documents(self, store: StateStore, rows: Sequence[StateRow], *, is_raw: bool) -> list[msgspec.Raw]:
+        if is_raw:
+            return [msgspec.Raw(msgspec.json.encode(row.value)) for row in rows]
+        decoded = decoded_rows(store, rows, self.decoder, topic=self.spec.topic)
+        documents = (row_document(row, application=self.spec.application or None) for row in decoded)
+        return [msgspec.Raw(msgspec.json.encode(document)) for document in documents]
 
-    def _rows(self, part: ServedPartition, store: StateStore, question: Question) -> Iterator[StateRow]:
-        """Without those beyond the retention, as in Kafka Streams from 3.5 on."""
-        oldest_ms = part.oldest_shown_ms
+    def _rows(
+        self, part: ServedPartition, store: StateStore, question: Question, progress: Progress
+    ) -> Iterator[StateRow]:
+        """Those that Kafka Streams answers from 3.5 on: none beyond the retention, and no deleted version."""
+        beyond_ms, at_ms = part.newest_beyond_ms(progress), question.at_ms
         try:
             for row in question.rows(store):
-                if oldest_ms is None or row.window is None or row.window.last_ms > oldest_ms:
+                if row.valid_from_ms is None:
+                    is_shown = beyond_ms is None or row.window is None or row.window.last_ms > beyond_ms
+                else:  # of a time beyond the history only a version that still holds is known (`RocksDBVersionedStore.get`)
+                    is_known = beyond_ms is None or at_ms is None or at_ms > beyond_ms or row.valid_to_ms is None
+                    is_shown = is_known and row.value is not None
+                if is_shown:
                     yield row
         except Exception as error:  # rocksdict raises a bare Exception for every error of RocksDB
             if type(error) is not Exception:
@@ -149,10 +169,3 @@ class Served:
             raise StateDirectoryError(f"partition {part.number} of {self.name}: RocksDB says {error}.") from error
         if store.damage:
             raise StateDirectoryError(f"partition {part.number} of {self.name}: {store.damage[0].problem}.")
-
-    def document(self, row: DecodedRow, *, is_raw: bool = False) -> str:
-        """A row as the text of `srfix.state-row/1`, or, raw, its value in base64."""
-        if is_raw:
-            value = row.row.value
-            return json.dumps(None if value is None else base64.b64encode(value).decode("ascii"))
-        return json.dumps(row_document(row, application=self.spec.application).to_json(), allow_nan=False)

@@ -15,8 +15,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NoReturn
 
+import msgspec
+
 from srfix.recovery.errors import StateDirectoryError, WrittenElsewhereError
 from srfix.recovery.serving.databases import Changes, MakeDatabase
+from srfix.recovery.serving.partition import Progress
 from srfix.recovery.state.rocksdb import ROWS_IN_A_CHUNK, OpenedDatabase
 from srfix.serde.errors import UsageError
 
@@ -26,7 +29,7 @@ _TIMEOUT_S: Final = 5
 def redis_rows(url: str, application: str) -> MakeDatabase:
     """Databases in the Redis at a URL (`redis://`, `rediss://`; `redis+cluster://` for a cluster).
 
-    :raises UsageError: if redis-py is not installed, or the URL is none.
+    :raises UsageError: if redis-py is not installed, the URL is none, or its Redis does not answer, or throws rows away.
     """
     try:
         import redis
@@ -37,9 +40,20 @@ def redis_rows(url: str, application: str) -> MakeDatabase:
             client: Any = redis.RedisCluster.from_url(url.replace("+cluster", "", 1), socket_timeout=_TIMEOUT_S)
         else:
             client = redis.Redis.from_url(url, socket_timeout=_TIMEOUT_S)
-        client.ping()
-    except (redis.RedisError, ValueError) as error:
-        raise UsageError(f"The Redis of --rows-in does not answer ({type(error).__name__}). Check its URL.") from None
+        memory = client.info("memory")
+    except ValueError:
+        raise UsageError(
+            "--rows-in is not the URL of a Redis. Give redis://HOST:6379, rediss:// for TLS, or redis+cluster://."
+        ) from None
+    except redis.RedisError as error:
+        raise UsageError(
+            f"The Redis of --rows-in does not answer ({type(error).__name__}). Check host, port, user and password of its URL."
+        ) from None
+    # Of a cluster's nodes, one answers.
+    if str(memory.get("maxmemory_policy")).startswith("allkeys"):
+        raise UsageError(
+            "The Redis of --rows-in throws rows away when its memory is full (maxmemory-policy). Set it to noeviction."
+        )
     return lambda store, number: RedisDatabase(client, f"{{srfix/{application}/{store}/{number}}}")
 
 
@@ -51,7 +65,13 @@ def _in_words() -> Iterator[None]:
     try:
         yield
     except RedisError as error:
-        raise StateDirectoryError(f"Redis did not do what was asked ({type(error).__name__})") from None
+        raise StateDirectoryError(
+            f"Redis did not do what was asked ({type(error).__name__}). Check that it runs."
+        ) from None
+
+
+def _offset(progress: bytes | None) -> int:
+    return 0 if progress is None else msgspec.json.decode(progress, type=Progress).offset
 
 
 class RedisDatabase:
@@ -67,7 +87,12 @@ class RedisDatabase:
         return self._progress
 
     def parts(self) -> Sequence[int]:
+        """
+        :raises StateDirectoryError: if Redis has lost what this member wrote, or does not answer.
+        """
         with _in_words():
+            if _offset(self.client.get(f"{self.name}:progress")) < _offset(self._progress):
+                raise StateDirectoryError("Redis has lost rows: it was restarted or emptied. Restart `srfix serve`.")
             return sorted(int(part) for part in self.client.smembers(f"{self.name}:parts"))
 
     def rows(self, part: int, family: str, *, is_frozen: bool = False) -> OpenedDatabase:
@@ -90,9 +115,9 @@ class RedisDatabase:
             return {"rows": sum(self.client.zcard(f"{self.name}:{part}:keys") for part in self.parts())}
 
     def close(self) -> None:
-        self.client.close()  # whoever asks it next connects again
+        """The client stays open: other partitions use it, too."""
 
-    def commit(self, changes: Changes, progress: bytes) -> None:
+    def commit(self, changes: Changes, progress: bytes, *, is_filling: bool = False) -> None:
         """
         :raises WrittenElsewhereError: if another member has written meanwhile; nothing of the batch is written.
         :raises StateDirectoryError: if Redis does not answer.
@@ -128,14 +153,9 @@ class RedisDatabase:
 
 class _RedisRows(OpenedDatabase):
     def __init__(self, client: Any, name: str, family: str) -> None:
-        super().__init__({})
+        super().__init__({family: client})
         self._client = client
         self._name = name
-        self._family = family
-
-    @property
-    def families(self) -> frozenset[str]:
-        return frozenset({self._family})
 
     def chunks(
         self, family: str, *, start: bytes | None = None, size: int = ROWS_IN_A_CHUNK

@@ -144,7 +144,8 @@ class RowWindow(Part):
 class StateRowDocument(Document, tag="srfix.state-row/1"):
     """A row of a store: each line of `srfix state scan` and `get`, and of `export --to jsonl`."""
 
-    application: str
+    application: str | None
+    """Null for a topic that `srfix serve --topic` serves."""
     store: str
     task: str
     partition: int | None
@@ -168,7 +169,7 @@ class StateRowDocument(Document, tag="srfix.state-row/1"):
 
 
 def row_document(
-    decoded_row: DecodedRow, *, application: str, is_beyond_retention: bool | UnsetType | None = UNSET
+    decoded_row: DecodedRow, *, application: str | None, is_beyond_retention: bool | UnsetType | None = UNSET
 ) -> StateRowDocument:
     store, row, record = decoded_row.store, decoded_row.row, decoded_row.record
     return StateRowDocument(

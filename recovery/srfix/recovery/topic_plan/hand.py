@@ -17,7 +17,6 @@ from srfix.serde.properties.kafka_client import ReadOnlyClient
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, Producer
-    from confluent_kafka.admin import AdminClient
 
 _LISTED_S: Final = 30.0
 _PAUSE_S: Final = 0.05
@@ -28,16 +27,10 @@ class KafkaHand(AbstractContextManager["KafkaHand"]):
     """Writes to one cluster. Properties that would join a group, commit, print or open a transaction are left out."""
 
     def __init__(self, config: Mapping[str, str], *, timeout_s: float = 60.0) -> None:
-        from confluent_kafka import KafkaException
-        from confluent_kafka.admin import AdminClient
-
         self._client = ReadOnlyClient(config)
         self._timeout_s = timeout_s
         self._producer: Producer | None = None
-        try:
-            self._admin: AdminClient = AdminClient(self._client.config())
-        except (KafkaException, TypeError, ValueError) as error:
-            raise self._client.refused_config(error) from None
+        self._admin = self._client.admin()
 
     def __exit__(self, *_error: object) -> None:
         self.close()

@@ -28,7 +28,8 @@ from srfix.serde.properties.java.tls import OWN_KEY_NAMES, OWN_TRUST_NAMES, from
 from srfix.serde.property_names import NOT_SHOWN, is_known, is_librdkafkas, is_plain, names_servers, pieces, shown
 
 if TYPE_CHECKING:
-    from confluent_kafka import KafkaError
+    from confluent_kafka import Consumer, KafkaError
+    from confluent_kafka.admin import AdminClient
 
 
 JAVA_NAMES: Final = {
@@ -225,6 +226,30 @@ class ReadOnlyClient:
         """For a client's constructor; `settings` are librdkafka's names with `_` for `.`."""
         extra = {name.replace("_", "."): value for name, value in settings.items()}
         return {**self._config, **_FORCED, **extra, "error_cb": self._on_error}
+
+    def consumer(self, **settings: str) -> Consumer:
+        """A consumer with this configuration and these settings.
+
+        :raises UsageError: if librdkafka does not take them.
+        """
+        from confluent_kafka import Consumer, KafkaException
+
+        try:
+            return Consumer(self.config(**settings))
+        except (KafkaException, TypeError, ValueError) as error:
+            raise self.refused_config(error) from None
+
+    def admin(self) -> AdminClient:
+        """
+        :raises UsageError: if librdkafka does not take the configuration.
+        """
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import AdminClient
+
+        try:
+            return AdminClient(self.config())
+        except (KafkaException, TypeError, ValueError) as error:
+            raise self.refused_config(error) from None
 
     def _on_error(self, error: KafkaError) -> None:
         from confluent_kafka import KafkaError

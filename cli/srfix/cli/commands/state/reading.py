@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from srfix.serde.resolve.resolved import SecondAnswered
 
 
-_BY_SCHEMA: Final = "schema"
-_FORMATS: Final = (_BY_SCHEMA, *(format_.value for format_ in Format))
+BY_SCHEMA: Final = "schema"
+_FORMATS: Final = (BY_SCHEMA, *(format_.value for format_ in Format))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,11 +82,11 @@ def _options(role: Role, form: str | None, columns: str | None, delimiter: str |
     from srfix.cli.options.decoding import DecodeOptions
     from srfix.serde.column_sources.given import given_columns
 
-    if form not in (None, _BY_SCHEMA) and Format(form).needs_columns and columns is None:
+    if form not in (None, BY_SCHEMA) and Format(form).needs_columns and columns is None:
         raise UsageError(f'The format {form} needs its columns, for example --{role.value}-columns "ID BIGINT".')
     return DecodeOptions(
         roles=(role,),
-        format=None if form in (None, _BY_SCHEMA) else Format(form),
+        format=None if form in (None, BY_SCHEMA) else Format(form),
         columns=None if columns is None else given_columns(columns),
         delimiter=delimiter,
     )

@@ -39,7 +39,6 @@ from srfix.recovery.state.writing.kinds import (
     WrittenKind,
     check_kind,
     segment_time,
-    stored,
     stored_keys,
 )
 from srfix.serde.errors import UsageError
@@ -288,11 +287,13 @@ class RestoredRows:
     ) -> None:
         self._kind = store.kind
         self._family = store.kind.family
+        self._stored_value = store.kind.format.layout.values[self._family].encode
         self._is_segmented = store.kind.is_segmented
         self._interval_ms = store.interval_ms
         self._retention_ms = store.retention_ms or 0
         self._writer = writer
         self._newest_ms = newest_ms
+        self._only_part = None if store.kind.has_retention else writer(0)
         self._versions: VersionedRows | None = None
         self.late = 0
         """The number of records that were older than the retention when they came; a restore leaves them out, too."""
@@ -312,22 +313,26 @@ class RestoredRows:
         return self._newest_ms if self._versions is None else self._versions.newest_ms
 
     def restore(self, key: bytes, value: bytes | None, *, timestamp_ms: int | None, headers: Headers = ()) -> None:
+        if self._only_part is not None:
+            if value is None:
+                self._only_part.delete(self._family, key)
+            else:
+                self._only_part.put(self._family, key, self._stored_value(value, timestamp_ms, headers))
+            return
         if self._versions is not None:
             timestamp_ms = NO_TIMESTAMP if timestamp_ms is None else timestamp_ms
             self.late += not self._versions.put(key, value, timestamp_ms)
             return
-        segment = 0
-        if self._is_segmented:
-            segment = self._segment_of(key)
-            if segment < self.oldest_segment:
-                self.late += 1
-                return
+        segment = self._segment_of(key)
+        if segment < self.oldest_segment:
+            self.late += 1
+            return
         writer = self._writer(segment)
         row_key, index_key = stored_keys(self._kind, key)
         if value is None:
             writer.delete(self._family, row_key)
         else:
-            writer.put(self._family, row_key, stored(self._kind, value, timestamp_ms=timestamp_ms, headers=headers))
+            writer.put(self._family, row_key, self._stored_value(value, timestamp_ms, headers))
         if index_key is not None and value is None:
             writer.delete(self._family, index_key)
         elif index_key is not None:
