@@ -114,9 +114,7 @@ class BrokerOfHosts(KraftBroker):
         return settings | {"listeners": listeners, "advertised.listeners": f"PLAINTEXT://{self._bootstrap_servers}"}
 
 
-@pytest.mark.parametrize(
-    ("kills", "stops"), [pytest.param(3, 1, marks=pytest.mark.smoke), pytest.param(20, 3, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("kills", "stops"), [(3, 1), pytest.param(20, 3, marks=pytest.mark.slow)])
 def test_members_that_are_killed_and_stopped(broker: KraftBroker, tmp_path: Path, kills: int, stops: int) -> None:
     """One that lost its disk has the same rows again, and one that was stopped says nothing old when it goes on."""
     application, chance = f"app-{uuid4().hex[:8]}", Random(kills)
@@ -161,7 +159,7 @@ def test_members_that_are_killed_and_stopped(broker: KraftBroker, tmp_path: Path
 @pytest.mark.parametrize(
     "cuts",
     [
-        pytest.param([("members", "broker")], marks=pytest.mark.smoke),
+        [("members", "broker")],
         pytest.param([("members",), ("broker",), ("members", "broker", "clients")], marks=pytest.mark.slow),
     ],
 )
