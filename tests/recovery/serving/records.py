@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from srfix.recovery.serving.databases import RocksDatabase
 from srfix.recovery.serving.partition import ServedPartition, ServedStore
@@ -45,17 +46,8 @@ class Record:
         return self.at
 
 
-def served_store(
-    store: StoreToWrite, *, origin: str = "kafka:9092", tombstones_kept_ms: int | None = None
-) -> ServedStore:
-    return ServedStore(
-        application="shop",
-        store=store,
-        topic=TOPIC,
-        partitions=1,
-        origin=origin,
-        tombstones_kept_ms=tombstones_kept_ms,
-    )
+def served_store(store: StoreToWrite, *, origin: str = "kafka:9092", **more: Any) -> ServedStore:
+    return ServedStore(application="shop", store=store, topic=TOPIC, partitions=1, origin=origin, **more)
 
 
 def opened(folder: Path, store: StoreToWrite, **more: object) -> ServedPartition:

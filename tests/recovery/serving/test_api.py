@@ -18,7 +18,7 @@ from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.stores.whereabouts import partition_of
 from srfix.serde.errors import UsageError
 from srfix.serde.registry.secret import BasicAuth, Secret
-from tests.recovery.serving.conftest import Member
+from tests.recovery.serving.conftest import PARTITIONS, Member
 
 Start = Callable[..., Member]
 
@@ -152,8 +152,6 @@ def test_windows_between_times_and_without_what_is_beyond_the_retention(start: S
     starts = [0, 400_000, 900_000, 1_000_000]
     for start_ms in starts:
         key = b"ann" + struct.pack(">qi", start_ms, 0)
-        from srfix.fixtures.broker.client import ProducedRecord
-
         member.broker.produce(
             [ProducedRecord(topic=member.topic, partition=0, key=key, value=_user(str(start_ms)).encode())]
         )
@@ -173,6 +171,20 @@ def test_windows_between_times_and_without_what_is_beyond_the_retention(start: S
     assert windows() == [900_000, 1_000_000]
     assert windows(window_from_ms=950_000) == [1_000_000]
     assert windows(window_to_ms=950_000) == [900_000]
+
+
+def test_some_windows_of_a_key_are_not_all_while_its_partition_is_filled(start: Start) -> None:
+    member = start(kind=WrittenKind.TIMESTAMPED_WINDOW, retention_ms=600_000)
+    home = partition_of(b"ann", PARTITIONS)
+    key = b"ann" + struct.pack(">qi", 0, 0)
+    member.broker.produce([ProducedRecord(topic=member.topic, partition=home, key=key, value=b"1")])
+    member.ends[home] = 1
+    member.catch_up()
+    member.fix_ends(1_000_000)
+    for part in member.node.parts():
+        part.progress = structs.replace(part.progress, is_filled=False)
+    answer = member.http.get("/stores/users/keys/ann").json()
+    assert (len(answer["rows"]), answer["complete"]) == (1, False)
 
 
 def test_credentials_are_asked_for_but_not_by_probes(start: Start) -> None:

@@ -53,6 +53,7 @@ class Followed:
         return part
 
     def follow(self, *parts: ServedPartition) -> Follower:
+        served = parts[0].served if parts else self.partition(1).served
         client = ReadOnlyClient({"bootstrap.servers": self.broker.bootstrap_servers})
 
         def committed(group: str, places: Sequence[tuple[str, int]]) -> dict[tuple[str, int], int | None]:
@@ -61,7 +62,7 @@ class Followed:
                 raise ClusterError("denied")
             return {place: self.committed.get(place[1]) for place in places}
 
-        follower = Follower(client, parts[0].served, committed=committed)  # type: ignore[arg-type]
+        follower = Follower(client, served, committed=committed)  # type: ignore[arg-type]
         self.looking.append(threading.Thread(target=self._look, args=(follower,)))
         self.looking[-1].start()
         self.closing += [follower.close, self.stop_looking]
@@ -317,6 +318,41 @@ class TestTopics:
         is_new = problem is None
         assert part.notes == ["partition 0 is filled anew: its topic was deleted and made again"] * is_new
         until(lambda: part.offset == 1)
+
+    def test_a_partition_that_comes_back_after_its_topic_was_made_again_is_read_again(self, followed: Followed) -> None:
+        followed.produce(0, b"a")
+        part = followed.partition(0)
+        part.start_with([(b"of the topic before", b"1", 0, ())], 1)
+        follower = followed.follow()
+        follower._topic_id = "new"
+        follower.follow([part])
+        until(lambda: part.offset == 1)
+        assert keys(part) == [b"a"]
+
+    def test_what_could_not_be_removed_is_removed_later(
+        self, followed: Followed, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        part = followed.partition(0)
+        follower = followed.follow(part)
+        followed.stop_looking()
+        described: Future[TopicDescription] = Future()
+        described.set_result(cast("TopicDescription", SimpleNamespace(topic_id="new", partitions=[0, 1])))
+        follower._admin = cast("AdminClient", SimpleNamespace(describe_topics=lambda *_, **__: {TOPIC: described}))
+        follower._topic_id = "old"
+        start_anew, left = part.start_anew, 1
+
+        def fails_once(why: str) -> None:
+            nonlocal left
+            left -= 1
+            if left >= 0:
+                raise OSError("no room")
+            start_anew(why)
+
+        monkeypatch.setattr(part, "start_anew", fails_once)
+        with pytest.raises(OSError, match="no room"):
+            follower._see_topic()
+        follower._see_topic()
+        assert part.generation == 1
 
 
 def test_a_head_start_is_shown_when_what_came_after_it_was_read(followed: Followed) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -148,6 +148,24 @@ def test_a_member_that_must_wait_for_a_position_leaves_time_for_another(tmp_path
     report(node, "b:1", 1)
     pieces, gathered, _ = ask(node, {"b:1": _answers}, freshness=Freshness(min_offsets={0: 9}), timeout_s=5)
     assert (_rows(pieces), gathered.failed) == ('"from b"', [])
+
+
+@pytest.mark.parametrize("key", [b"k", b"no such"])
+def test_rows_that_were_removed_meanwhile_are_not_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: bytes
+) -> None:
+    node = node_of(tmp_path, values=[b"1"])
+    (part,) = node.parts()
+    look_up = part.look_up
+
+    def removed_before(keys: Iterable[bytes]) -> object:
+        part.start_anew("its topic was deleted and made again")
+        return look_up(keys)
+
+    monkeypatch.setattr(part, "look_up", removed_before)
+    pieces, gathered, _ = ask(node, {}, Question(keys=(key,)))
+    assert pieces == []
+    assert "still being filled" in gathered.failed[0].reason
 
 
 def test_a_long_answer_is_as_the_rows_were_when_it_began(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ from srfix.recovery.serving.partition import Progress, RestoredRow, ServedPartit
 from srfix.recovery.serving.questions import Question, Served
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.state.writing.stores import StoreToWrite
+from srfix.recovery.stores.choices import Until
+from srfix.serde.properties.kafka_client import Isolation
 from tests.examples import examples
 from tests.recovery.serving.records import Record, in_batches, opened, restored_rows, rows_of
 
@@ -114,8 +116,10 @@ def test_a_record_that_does_not_fit_leaves_nothing_of_its_batch(tmp_path: Path) 
     [
         ({"origin": "other:9092"}, "another topic"),
         ({"tombstones_kept_ms": 1}, "delete.retention.ms"),
+        ({"isolation": Isolation.READ_COMMITTED}, "another --until or --isolation"),
+        ({"until": Until.COMMITTED}, "another --until or --isolation"),
     ],
-    ids=["of another cluster", "left alone for too long"],
+    ids=["of another cluster", "left alone for too long", "with aborted transactions", "up to the end"],
 )
 def test_rows_that_may_be_wrong_are_filled_anew(tmp_path: Path, more: dict[str, object], why: str) -> None:
     part = opened(tmp_path, KV)
@@ -172,6 +176,45 @@ def test_what_it_says_of_its_lag(tmp_path: Path) -> None:
     part.apply((), offset=9)
     assert (part.lag.records, part.lag.lag_ms, part.lag.is_caught_up) == (0, 0, True)
     assert isinstance(part.progress, Progress)
+
+
+def test_what_was_behind_when_its_end_was_last_seen_is_as_old_as_its_last_record(tmp_path: Path) -> None:
+    part = opened(tmp_path, KV)
+    part.apply([Record(4, b"a", b"1", at_ms=1_000)])  # type: ignore[list-item]
+    part.see_end(9, time.monotonic() - 10)
+    assert part.lag.records is None
+    assert (part.lag.lag_ms or 0) > 1_000_000
+
+
+def test_the_end_of_another_log_does_not_make_it_filled(tmp_path: Path) -> None:
+    part = opened(tmp_path, KV)
+    part.apply([Record(4, b"a", b"1")])  # type: ignore[list-item]
+    part.see_end(5)
+    part.start_anew("its topic was deleted and made again")
+    part.apply([Record(4, b"a", b"1")])  # type: ignore[list-item]
+    assert (part.is_filled, part.lag.records) == (False, None)
+
+
+def test_a_power_cut_does_not_bring_back_the_progress_of_rows_that_were_removed(tmp_path: Path) -> None:
+    database = RocksDatabase(tmp_path / "rows")
+    database.commit({0: {b"a": b"1"}}, b"1")
+    database.close()
+    database = RocksDatabase(tmp_path / "rows")
+    database.clear()
+    shutil.copytree(tmp_path / "rows", tmp_path / "image", ignore=shutil.ignore_patterns("*.log"))
+    assert RocksDatabase(tmp_path / "image").progress() is None
+
+
+def test_a_damaged_row_is_not_a_missing_one(tmp_path: Path) -> None:
+    database = RocksDatabase(tmp_path)
+    database.commit({0: {b"k": b"v" * 100}}, b"1", is_filling=True)
+    database.commit({}, b"2")
+    database.close()
+    for table in tmp_path.glob("*.sst"):
+        table.write_bytes(table.read_bytes().replace(b"v" * 50, b"w" * 50))
+    database = RocksDatabase(tmp_path)
+    with pytest.raises(Exception, match="Corruption"):
+        database.rows(0, "rows", is_frozen=True).get("rows", b"k")
 
 
 def test_a_kill_finds_all_that_was_written_since_it_was_filled(tmp_path: Path) -> None:

@@ -100,6 +100,7 @@ class _Frozen(OpenedDatabase):
 
     def get(self, family: str, key: bytes) -> bytes | None:
         self._cursor.seek(key)
+        self._cursor.status()  # a damaged row is not a missing one
         is_there = self._cursor.valid() and self._cursor.key() == key
         return cast("bytes", self._cursor.value()) if is_there else None
 
@@ -182,6 +183,7 @@ class RocksDatabase:
 
     def clear(self) -> None:
         self._whole.delete(_PROGRESS)
+        self._whole.flush()  # parts are dropped at once, also on the disk
         for part in self.parts():
             self.drop(part)
         self._parts[0] = self._new(0)

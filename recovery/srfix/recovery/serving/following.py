@@ -33,6 +33,7 @@ _POLL_S: Final = 0.05
 _AGAIN_S: Final = 1.0
 _TIMEOUT_S: Final = 5.0
 _NEVER: Final = float("inf")
+_MADE_AGAIN: Final = "its topic was deleted and made again"
 _FETCHED_KBYTES: Final = 16_384
 """How much the client reads ahead: the broker is asked for no more until these are applied."""
 
@@ -81,8 +82,11 @@ class Follower:
     def follow(self, partitions: Iterable[ServedPartition]) -> None:
         """From now on reads these partitions, and no others; those that are left out may be closed when it returns."""
         with self._lock:
-            self._parts = {part.number: part for part in partitions}
+            before, self._parts = self._parts, {part.number: part for part in partitions}
             self._has_changed = True
+            if self._topic_id != self._served.topic_id:
+                for number in self._parts.keys() - before.keys():
+                    self._parts[number].start_anew(_MADE_AGAIN)
 
     def look(self) -> None:
         """Asks where the logs end, or up to where they are to be read, and waits for the answer.
@@ -133,9 +137,10 @@ class Follower:
             raise self._client.failed(f"asking about the topic {topic!r}", error, acl=acl) from None
         if str(described.topic_id) != self._topic_id:
             with self._lock:
-                self._topic_id, self._has_changed = str(described.topic_id), True
+                self._has_changed = True
                 for part in self._parts.values():
-                    part.start_anew("its topic was deleted and made again")
+                    part.start_anew(_MADE_AGAIN)
+                self._topic_id = str(described.topic_id)
         count, now = self._served.partitions, len(described.partitions)
         if count != now:
             raise ClusterError(

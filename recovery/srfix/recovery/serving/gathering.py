@@ -216,10 +216,13 @@ class Gathering:
             too_old = f"it has read up to offset {part.offset:,}, and {wanted:,} is wanted"
         if too_old is not None:
             raise ServingError(too_old)
-        is_whole = part.is_filled
+        one_is_all = asked.question.keys is not None and not store.spec.store.kind.is_segmented
+        offset, is_whole = part.offset, part.is_filled
         async with aclosing(self._chunks(store, part, asked.question)) as pieces:
             async for piece in pieces:
-                is_whole = is_whole or (asked.question.keys is not None and bool(piece.count))
+                if piece.offset < offset:
+                    raise ServingError(_FILLING)  # its rows were removed meanwhile
+                is_whole = is_whole or (one_is_all and bool(piece.count))
                 is_last, piece.done = piece.done, piece.done and is_whole
                 lag = msgspec.structs.replace(part.lag, current=piece.offset)  # it may have gone on since
                 piece.read = PartitionRead.at(number, node.address, node.role(store, number, node.address), lag)

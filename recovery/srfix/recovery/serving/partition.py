@@ -77,9 +77,9 @@ class ServedStore:
 
     @property
     def made_of(self) -> str:
-        store = self.store
+        store, read = self.store, (self.until.value, self.isolation.value)
         of_topic = (self.origin, self.topic) if self.topic_id is None else (self.origin, self.topic, self.topic_id)
-        return "/".join(map(str, (*of_topic, store.kind.value, store.retention_ms, store.interval_ms)))
+        return "/".join(map(str, (*of_topic, *read, store.kind.value, store.retention_ms, store.interval_ms)))
 
     def forgets_deletes_since(self, time_ms: int) -> bool:
         """True if the topic may have lost tombstones of records before this time."""
@@ -186,7 +186,8 @@ class ServedPartition:
             return self._anew(None)
         if progress.made_of != self.served.made_of:
             return self._anew(
-                "it was made from another topic (or one that was deleted and made again), or for another kind of store"
+                "it was made from another topic (or one that was deleted and made again), for another kind of store, or with "
+                "another --until or --isolation"
             )
         if self.served.forgets_deletes_since(progress.time_ms):
             return self._anew("it was last read before the topic began to forget its deletes (delete.retention.ms)")
@@ -202,6 +203,7 @@ class ServedPartition:
         """Removes all rows, so that the log is read again from its start."""
         with self._lock:
             self.generation += 1
+            self.end = None  # it may have been that of another topic
             self.progress = self._anew(why)
             self._begin()
 
@@ -229,14 +231,14 @@ class ServedPartition:
     @property
     def lag(self) -> PartitionLag:
         """How far it is behind the end of its log, which is not known if it was not seen of late."""
-        progress, unseen_s = self.progress, time.monotonic() - self._seen_s
-        end = None if self.end is None or unseen_s >= _CONFIRMED_S else max(self.end, progress.offset)
-        if end == progress.offset:
-            lag_ms: int | None = 0
-        elif end is None:
-            lag_ms = None if self.end is None else int(unseen_s * 1000)
-        else:
+        progress, seen, unseen_s = self.progress, self.end, time.monotonic() - self._seen_s
+        end = None if seen is None or unseen_s >= _CONFIRMED_S else max(seen, progress.offset)
+        if seen is None:
+            lag_ms: int | None = None
+        elif seen > progress.offset:
             lag_ms = None if progress.record_ms is None else max(_now_ms() - progress.record_ms, 0)
+        else:
+            lag_ms = 0 if end is not None else int(unseen_s * 1000)
         is_caught_up = end == progress.offset and not progress.is_mixed and self.problem is None
         return PartitionLag(current=progress.offset, end=end, lag_ms=lag_ms, is_caught_up=is_caught_up)
 
