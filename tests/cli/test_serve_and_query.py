@@ -58,6 +58,12 @@ class TestCredentials:
             _header(user=text)
         assert "secret" not in str(refused.value)
 
+    @pytest.mark.parametrize("text", ["ann:", "ann:env:EMPTY"])
+    def test_an_empty_password_is_refused(self, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("EMPTY", "")
+        with pytest.raises(UsageError, match="The password of --user is empty"):
+            _header(user=text)
+
     @pytest.mark.parametrize(
         "command", [["serve", *TOPIC, *KEPT], ["query", "users", "ann", "--url", "http://127.0.0.1:9"]]
     )

@@ -13,6 +13,7 @@ from msgspec import structs
 
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.recovery.serving.guarding import MOST_BODY, Credentials
+from srfix.recovery.serving.node import Node
 from srfix.recovery.serving.starting import kept_for_one
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.stores.whereabouts import partition_of
@@ -225,13 +226,15 @@ def test_what_was_told_of_a_partition_stands_with_the_stores(start: Start) -> No
     assert "filled anew: a &lt;test&gt;." in member.http.get("/").text
 
 
-def test_the_page_and_the_metrics(member: Member) -> None:
+def test_the_page_and_the_metrics(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
     page = member.http.get("/look", params={"store": "users", "key": "<k7>"}).text
     assert "&lt;k7&gt;" in page
     assert "<k7>" not in page
     metrics = member.http.get("/metrics").text
     assert 'srfix_serve_lag_records{partition="0",store="users"} 0.0' in metrics
     assert member.http.get("/readyz").status_code == 200
+    monkeypatch.setattr(Node, "is_starting", True)
+    assert member.http.get("/readyz").status_code == 503
 
 
 def test_a_key_that_has_no_row_while_its_partition_is_filled_is_not_said_to_be_absent(start: Start) -> None:

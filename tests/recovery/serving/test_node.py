@@ -182,9 +182,11 @@ class TestSettle:
         settling = threading.Thread(target=settle)
         settling.start()
         assert begun.wait(10)
+        assert node.is_starting
         node.end()
         settling.join(10)
         assert not settling.is_alive()
+        assert not node.is_starting
         assert node.parts() == []
         reopened = rocks_in(tmp_path)("users", 0)
         assert ServedPartition(served().spec, 0, reopened).offset == 0

@@ -84,7 +84,13 @@ def authorization(token: str | None, user: str | None) -> str | None:
         raise UsageError("Give either --token or --user.")
     if token is not None and "--token" in chosen:
         return BearerAuth(Secret.parse(token)).credentials().headers["Authorization"]
-    return None if user is None else BasicAuth.parse(revealed(user)).header()
+    if user is None:
+        return None
+    text = revealed(user)
+    header = BasicAuth.parse(text).header()
+    if not revealed(text.partition(":")[2]):
+        raise UsageError("The password of --user is empty. Check where it comes from.")
+    return header
 
 
 _place_options = handing_over(

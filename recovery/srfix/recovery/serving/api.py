@@ -114,7 +114,7 @@ class Api:
     async def _readyz(self, _request: Request) -> Response:
         lags = [None if part.progress.is_mixed else part.lag.records for part in self.node.parts()]
         is_near = all(lag is not None and lag <= self._max_lag_ready for lag in lags)
-        is_ready = bool(lags) and is_near and not self.problems()
+        is_ready = bool(lags) and is_near and not self.node.is_starting and not self.problems()
         return Response(b"{}\n", 200 if is_ready else 503, media_type=JSON)
 
     def problems(self) -> list[str]:

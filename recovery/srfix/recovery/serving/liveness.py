@@ -29,8 +29,8 @@ class PartitionLag(Part, kw_only=True):
     end: int | None
     """The end of the log, or the offset up to which it is to be read; None if it has not seen it."""
     lag_ms: int | None
-    """0 if there are no later records; else the age of the last record that it read, or, if it has not seen the end of late,
-    the time since then. None if nothing is known."""
+    """0 if there were no later records (the time since then, if it has not seen the end of late); else the age of the last
+    record that it read. None if nothing is known."""
     is_caught_up: bool
 
     @property

@@ -127,6 +127,7 @@ class Node:
                     except SrfixError as error:
                         unopened.append(f"Partition {number} of {store.name}: {error.message}")
         self._hold(held)
+        self._starting = None
         if unopened:
             raise StateDirectoryError(" ".join(unopened))
 
@@ -144,11 +145,16 @@ class Node:
             raise
         return part
 
+    @property
+    def is_starting(self) -> bool:
+        """True while head starts are taken: `parts` lacks those partitions."""
+        return self._starting is not None
+
     def end(self) -> None:
         """Ends what `settle` may be doing in another thread."""
         self._is_ending = True
-        if self._starting is not None:
-            self._starting.is_abandoned = True
+        if (starting := self._starting) is not None:
+            starting.is_abandoned = True
 
     def _hold(self, held: dict[tuple[str, int], ServedPartition]) -> None:
         if held.keys() == self._held.keys():
