@@ -10,7 +10,9 @@ import time
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import click
 import pytest
@@ -85,6 +87,8 @@ class TestWhatServeRefuses:
             ([*SHOP, "--store", "a,b", "--from-topic", "t", *KEPT], "give one --store"),
             ([*SHOP, *KEPT, "--group", "shop"], "is the application's own group"),
             (TOPIC, "Give --data-dir DIR"),
+            ([*TOPIC, *KEPT, "--listen", "8088"], "expected HOST:PORT, not '8088'."),
+            ([*TOPIC, *KEPT, "--listen", "off"], "expected HOST:PORT, not 'off'."),
             ([*TOPIC, *KEPT, "--rows-in", "redis://redis"], "Give --data-dir DIR"),
         ],
     )
@@ -194,6 +198,14 @@ class TestQueryOfADirectory:
         assert "did not answer" in done.stderr
         assert "s3cret" not in done.stderr
 
+    def test_a_server_whose_tls_is_not_trusted(self) -> None:
+        """Or that speaks no TLS, as here: `requests` raises the same error."""
+        with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+            Thread(target=server.handle_request, daemon=True).start()
+            done = srfix("query", "ts", "k", "--url", f"https://127.0.0.1:{server.server_port}")
+        assert done.returncode == 2
+        assert "REQUESTS_CA_BUNDLE" in done.stderr
+
 
 @contextmanager
 def served(broker: EmbeddedBroker, folder: Path, *options: str, env: Mapping[str, str] | None = None) -> Iterator[str]:
@@ -247,6 +259,8 @@ def test_serve_answers_until_it_is_told_to_end(
             assert f"The columns of {name} are not known" in asked.json()["message"]
             refused = srfix("query", name, "bob", "--url", url)
             assert (refused.returncode, "Give --token or --user." in refused.stderr) == (2, True)
+            refused = srfix("query", name, "bob", "--url", url, "--user", "ann:wrong")
+            assert (refused.returncode, "Check --token or --user." in refused.stderr) == (2, True)
 
 
 def test_a_registry_that_falls_silent_holds_up_only_what_it_must_be_asked(tmp_path: Path) -> None:

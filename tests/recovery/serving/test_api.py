@@ -119,7 +119,8 @@ def test_a_position_is_waited_for_and_never_undercut(start: Start) -> None:
     ("path", "code", "words"),
     [
         ("/stores/user/keys/k", 404, "Did you mean users?"),
-        ("/stores/users/keys/k?limt=3", 400, "limt"),
+        ("/stores/users/keys/k?limt=3", 400, "The request is not as GET /openapi.json describes it"),
+        ("/stores/users/keys/k?limt=3", 400, "unknown field `limt`"),
         ("/stores/users/all?limit=0", 400, "limit"),
         ("/stores/users/all?limit=ten", 400, "limit"),
         ("/stores/users/keys/hex:zz", 400, "hexadecimal digits"),
@@ -190,8 +191,9 @@ def test_some_windows_of_a_key_are_not_all_while_its_partition_is_filled(start: 
 
 def test_credentials_are_asked_for_but_not_by_probes(start: Start) -> None:
     member = start(credentials=Credentials("Bearer s3cret"))
-    assert member.http.get("/stores").status_code == 401
-    assert member.http.get("/stores", headers={"authorization": "Bearer wrong"}).status_code == 401
+    without, wrong = (member.http.get("/stores", headers=each) for each in ({}, {"authorization": "Bearer wrong"}))
+    assert (without.status_code, "asks for credentials" in without.json()["error"]) == (401, True)
+    assert (wrong.status_code, "does not take these credentials" in wrong.json()["error"]) == (401, True)
     assert member.http.get("/stores", headers={"authorization": "bearer s3cret"}).status_code == 200
     assert member.http.get("/healthz").status_code == 200
     basic = start(
@@ -212,6 +214,8 @@ def test_the_description_has_every_route(member: Member) -> None:
     assert {"/stores", "/stores/{store}/keys/{key}", "/stores/{store}/windows/{key}"} <= paths.keys()
     names = {parameter["name"] for parameter in paths["/stores/{store}/keys"]["get"]["parameters"]}
     assert {"store", "prefix", "from", "to", "limit", "max_lag", "min_position"} <= names
+    absent = paths["/stores/{store}/keys/{key}"]["get"]["responses"]["404"]["content"]["application/json"]["schema"]
+    assert [each["$ref"].split("/")[-1] for each in absent["oneOf"]] == ["ServedRows", "ServedError"]
 
 
 def test_what_was_told_of_a_partition_stands_with_the_stores(start: Start) -> None:

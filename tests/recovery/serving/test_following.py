@@ -172,6 +172,8 @@ class TestUntilCommitted:
         followed.follow(part)
         until(lambda: part.lag.is_caught_up)
         assert (keys(part), part.offset) == ([], 0)
+        (note,) = part.notes
+        assert note.startswith(f"shop has committed no offset of {TOPIC}, ")
 
     def test_an_offset_after_the_last_record_is_reached(self, followed: Followed) -> None:
         """What ends a transaction has an offset; the embedded broker has none, so the last record comes later here."""

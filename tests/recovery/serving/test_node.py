@@ -60,6 +60,11 @@ class TestCandidates:
         assert chosen == [OWN]
         assert why["b:1"].startswith("it is not alive as of time ")
 
+    def test_nor_is_one_that_was_not_heard_of(self, tmp_path: Path) -> None:
+        node = node_of(tmp_path, ["b:1"], active="b:1", values=[b"1"])
+        node.liveness.expect(frozenset())
+        assert _asked(node)[1] == {"b:1": "it has sent no heartbeat yet"}
+
     @pytest.mark.parametrize(
         ("wanted", "why"),
         [

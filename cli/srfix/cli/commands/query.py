@@ -121,11 +121,17 @@ def _asked(url: str, params: dict[str, str], header: str | None) -> dict[str, An
         document = response.json()
     except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, requests.exceptions.MissingSchema):
         raise UsageError("--url is not the address of a server. Give http://HOST:PORT, or https://HOST:PORT.") from None
+    except requests.exceptions.SSLError:
+        raise ServingError(
+            "TLS with the server failed. If its certificate is from an authority of yours, set REQUESTS_CA_BUNDLE to the "
+            "authority's file (PEM); if the server has no TLS, give http://HOST:PORT."
+        ) from None
     except (requests.RequestException, ValueError) as error:
         raise ServingError(
             f"The server did not answer ({type(error).__name__}). Check --url, and that `srfix serve` runs."
         ) from None
     if "error" in document or "rows" not in document:
-        more = " Give --token or --user." if response.status_code == requests.codes.unauthorized else ""
+        do = "Give" if header is None else "Check"
+        more = f" {do} --token or --user." if response.status_code == requests.codes.unauthorized else ""
         raise ServingError(str(document.get("error", "The server is no `srfix serve`.")) + more)
     return dict(document)

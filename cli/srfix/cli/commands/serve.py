@@ -12,7 +12,7 @@ from srfix.cli.command_classes import command
 from srfix.cli.commands.state.reading import RowReading, reading_options
 from srfix.cli.commands.state.written import kind_option
 from srfix.cli.commands.stores_to_serve import Layout, StoresToServe
-from srfix.cli.commands.watch import OFF, listen_address
+from srfix.cli.commands.watch import host_and_port
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.options import isolation_option
@@ -69,10 +69,8 @@ def _place(**values: Any) -> Place:
     return Place(**values)
 
 
-def _address(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[str, int] | None:
-    if text == OFF:
-        raise click.BadParameter(f"expected HOST:PORT, not {text!r}.")
-    return None if text is None else listen_address(ctx, param, text)
+def _address(_ctx: click.Context, _param: click.Parameter, text: str | None) -> tuple[str, int] | None:
+    return None if text is None else host_and_port(text)
 
 
 def authorization(token: str | None, user: str | None) -> str | None:

@@ -38,11 +38,13 @@ ALERTS: Final = "alerts.yml"
 
 def listen_address(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[str, int] | None:
     """Host and port; None for `off`."""
-    if text == OFF:
-        return None
+    return None if text == OFF else host_and_port(text, f"HOST:PORT or {OFF}")
+
+
+def host_and_port(text: str, expected: str = "HOST:PORT") -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise click.BadParameter(f"expected HOST:PORT or {OFF}, not {text!r}.")
+        raise click.BadParameter(f"expected {expected}, not {text!r}.")
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 

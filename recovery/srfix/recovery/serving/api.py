@@ -125,7 +125,7 @@ class Api:
             case HTTPException():
                 return error_response(error.status_code, error.detail)
             case msgspec.MsgspecError() | RecursionError():
-                return error_response(400, f"The request is not the JSON that is expected: {error}.")
+                return error_response(400, f"The request is not as GET /openapi.json describes it: {error}.")
             case UsageError():
                 return error_response(400, error.message)
             case SrfixError():

@@ -101,7 +101,14 @@ class Follower:
         except SrfixError as error:
             problem = error
         if self._served.until is Until.COMMITTED:
-            for (_topic, number), offset in self._committed(self._served.application, places).items():
+            application, topic = self._served.application, self._served.topic
+            offsets = self._committed(application, places)
+            if set(offsets.values()) == {None} and all(part.end is None for part in parts.values()):
+                next(iter(parts.values())).notes.append(
+                    f"{application} has committed no offset of {topic}, so that a restore loads no rows. With --until end "
+                    "srfix shows all"
+                )
+            for (_topic, number), offset in offsets.items():
                 parts[number].see_end(offset or 0, asked_s)
         elif places:
             futures = self._admin.list_offsets(

@@ -68,9 +68,10 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        path = scope["path"]
-        if path not in _OPEN and not self._credentials.accepts(Headers(scope=scope).get("authorization", "")):
-            await self._refuse(401, "This server asks for credentials (Authorization).")(scope, receive, send)
+        path, given = scope["path"], Headers(scope=scope).get("authorization", "")
+        if path not in _OPEN and not self._credentials.accepts(given):
+            says = "does not take these credentials" if given else "asks for credentials"
+            await self._refuse(401, f"This server {says} (Authorization).")(scope, receive, send)
             return
         most = _MOST_BETWEEN_MEMBERS if path in self._members_paths else MOST_BODY
         taken, is_over, until_s = 0, False, asyncio.get_running_loop().time() + _BODY_S

@@ -224,8 +224,7 @@ def _columns_of(store: Served) -> tuple[dict[str, str], dict[str, str]]:
     """Those of the key, and those of the value, with their types."""
     if store.columns is None:
         raise UsageError(
-            f"The columns of {store.name} are not known. Start the server with --key-columns and --value-columns, or with "
-            "a registry that has a schema for the topic."
+            f"The columns of {store.name} are not known. Start the server with --key-columns and --value-columns."
         )
     return store.columns
 

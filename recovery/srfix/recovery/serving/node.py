@@ -217,7 +217,8 @@ class Node:
             role = self.role(store, number, address)
             reason: str | None
             if address != self.address and not self.liveness.is_alive(address):
-                reason = f"it is not alive as of time {self.liveness.last_heard_ms(address)}"
+                heard_ms = self.liveness.last_heard_ms(address)
+                reason = f"it is not alive as of time {heard_ms}" if heard_ms else "it has sent no heartbeat yet"
             elif lag is None and address == self.address:
                 reason = "it has not opened the partition yet"
             elif role != ACTIVE and not freshness.reads_standbys:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from srfix.recovery.serving.api import ROUTES, ApiRoute
-from srfix.recovery.serving.documents import ServedError
+from srfix.recovery.serving.documents import ServedError, ServedRows
 
 _REF: Final = "#/components/schemas/{name}"
 
@@ -37,11 +37,11 @@ def _operation(route: ApiRoute, documents: dict[Any, dict[str, Any]]) -> dict[st
     parameters = [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in in_path]
     in_query = msgspec.json.schema(route.params)["$defs"][route.params.__name__]["properties"]
     parameters += [{"name": name, "in": "query", "schema": schema} for name, schema in in_query.items()]
+    schemas = {200: documents[route.document]} | dict.fromkeys(route.codes, documents[ServedError])
+    if route.document is ServedRows:  # that there is no row is said with the position
+        schemas[404] = {"oneOf": [documents[ServedRows], documents[ServedError]]}
     responses = {
-        str(code): {
-            "description": HTTPStatus(code).phrase,
-            "content": {"application/json": {"schema": documents[document]}},
-        }
-        for code, document in ({200: route.document} | dict.fromkeys(route.codes, ServedError)).items()
+        str(code): {"description": HTTPStatus(code).phrase, "content": {"application/json": {"schema": schema}}}
+        for code, schema in schemas.items()
     }
     return {"summary": route.about, "parameters": parameters, "responses": responses}

@@ -110,7 +110,7 @@ def parse_pull_query(sql: str) -> PullQuery:
     except SqlglotError as error:
         if re.search(r"(?i)\bEMIT\s+(CHANGES|FINAL)\b", sql):
             raise UsageError("This server answers pull queries only: leave out EMIT CHANGES.") from None
-        first = re.sub(r"\x1b\[[0-9;]*m", "", str(error).splitlines()[0])
+        first = re.sub(r"\x1b\[[0-9;]*m| for <class '[^']*'>", "", str(error).splitlines()[0])
         raise UsageError(f"The statement cannot be read: {first}") from None
     except RecursionError:
         raise UsageError("The statement cannot be read: it nests too deep.") from None
@@ -301,5 +301,8 @@ def time_ms(text: str) -> int:
     try:
         moment = datetime.fromisoformat(f"{text}-01" if len(text) == len("2020-02") else text)
     except ValueError:
-        raise UsageError(f"{text[:40]!r} is no time such as 2020-02-23T23:45:12.000.") from None
+        raise UsageError(
+            "A number can be compared with a number, or with a time such as 2020-02-23T23:45:12.000, "
+            f"not with {text[:40]!r}."
+        ) from None
     return round((moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp() * 1000)
