@@ -34,7 +34,7 @@ BEYOND_PYTHON: Final = (
 
 _MANY_STRINGS: Final = 24
 """With fewer values in a row, separate checks are faster."""
-_IS_LARGE: Final = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) < (4, 2)
+_IS_LARGE: Final = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) < (4, 3)
 _LOCAL: Final = ("0001-01-01 00:00:00", "9999-12-31 23:59:59.999999")
 
 
@@ -54,7 +54,7 @@ def is_pythons(columns: Columns, row: Column) -> Column | None:
     # (`jvm.Payload`).
     others = (_of(field.type, part) for field, part in values.items() if field.type is not ScalarType.STRING)
     joined = F.concat_ws(",", *strings)
-    # Before 4.2, the code of it makes the method too large; a lambda and what it gets are interpreted.
+    # Before 4.3, the code of it makes the method too large; a lambda and what it gets are interpreted.
     are_utf8 = F.forall(F.array(joined), _is_utf8) if _IS_LARGE else _is_utf8(joined)
     return _all((are_utf8, *others))
 
