@@ -59,6 +59,7 @@ SAMPLE: Final = 15
 _MINUTE_MS: Final = 60_000
 _TOGETHER: Final = min(20, 1 + ROWS // 1000)
 """Records that are written every 50 ms meanwhile."""
+_PATIENCE: Final = {"timeout": 60}
 _DEADLINE_S: Final = 180.0 + ROWS / 100
 
 KEYS: Final = {
@@ -204,14 +205,18 @@ class Served:
 
     def rows(self, partition: int, offset: int, path: str, **parameters: object) -> Rows:
         """Those of a partition, in an answer that is complete and up to that offset."""
-        status, answer = self.member.get(f"/stores/{self.store.name}/{path}?{urlencode(parameters)}", timeout_s=60.0)
+        status, answer = self.member.get(
+            f"/stores/{self.store.name}/{path}?{urlencode(parameters | _PATIENCE)}", timeout_s=70.0
+        )
         assert status in (200, 404), answer
         assert answer["complete"], answer
         assert {each["offset"] for each in answer["partitions"] if each["partition"] == partition} <= {offset}, answer
         return Counter(as_served(row, self.store) for row in answer["rows"] if row["partition"] == partition)
 
     def count(self) -> int:
-        return int(self.member.get(f"/stores/{self.store.name}/count", timeout_s=60.0)[1]["count"])
+        _, answer = self.member.get(f"/stores/{self.store.name}/count?{urlencode(_PATIENCE)}", timeout_s=70.0)
+        assert answer["complete"], answer
+        return int(answer["count"])
 
     def wait_until(self, partition: int, offset: int) -> None:
         deadline = time.monotonic() + _DEADLINE_S
