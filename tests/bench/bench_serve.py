@@ -301,7 +301,7 @@ async def look_ups(port: int, asked: Iterator[bytes], seconds: float) -> float:
 
 async def load(port: int, asked: Iterator[bytes]) -> list[float]:
     """Look-ups that are due at random moments, `LOAD_A_SECOND`: how long each took from then on, in ms, in order of size."""
-    free, waiting, took, chance = await connected(port), deque[float](), list[float](), Random(5)
+    free, waiting, took, chance = deque(await connected(port)), deque[float](), list[float](), Random(5)
 
     def go_on() -> None:
         while free and waiting:
@@ -312,7 +312,7 @@ async def load(port: int, asked: Iterator[bytes]) -> list[float]:
                 free.append(connection)
                 go_on()
 
-            free.pop().ask(next(asked), answered)
+            free.popleft().ask(next(asked), answered)  # each in its turn: a server closes those that are idle
 
     due, until = time.monotonic(), time.monotonic() + LOAD_S
     while due < until:
