@@ -58,3 +58,14 @@ def test_notes_and_problems_of_partitions_are_told_once(tmp_path: Path) -> None:
     part.notes.append("a note")
     part.problem = "a problem."
     assert notes(node, _refused, lines=2) == ["users: a note.", "Partition 0 of users: a problem."]
+
+
+@pytest.mark.parametrize(("end", "left"), [(None, "an unknown number of records to go"), (7, "7 records to go")])
+def test_what_is_left_is_told_as_far_as_the_ends_are_known(tmp_path: Path, end: int | None, left: str) -> None:
+    node, told = node_of(tmp_path), list[str]()
+    (part,) = node.parts()
+    part.end = None
+    if end is not None:
+        part.see_end(part.offset + end)
+    asyncio.run(Rounds(node, httpx.AsyncClient(), told.append)._tell_progress())
+    assert left in "".join(told)

@@ -123,10 +123,12 @@ class Rounds:
             return
         if applied == self._told[1] > 0:
             return  # it stands still: `problems` say why
-        left = sum(lag.records or 0 for lag in behind)
-        eta = f", about {left / rate:,.0f} s" if rate else ""
+        known = [lag.records for lag in behind if lag.records is not None]
+        is_known = len(known) == len(behind)
+        left = counted(sum(known), "record") if is_known else "an unknown number of records"
+        eta = f", about {sum(known) / rate:,.0f} s" if rate and is_known else ""
         self._tell(
-            f"{len(parts) - len(behind)} of {counted(len(parts), 'partition')} caught up; {counted(left, 'record')} to go, "
+            f"{len(parts) - len(behind)} of {counted(len(parts), 'partition')} caught up; {left} to go, "
             f"{rate:,.0f} a second{eta}."
         )
         self._told = (now_s, applied)
