@@ -53,6 +53,7 @@ ON_THE_DRIVER = {
     ("serde/srfix/serde/spark/read/decisions.py", "PlanLookups"),
     ("recovery/srfix/recovery/census/processes.py", "ProcessCensus"),
     ("recovery/srfix/recovery/serving/following.py", "Follower"),
+    ("recovery/srfix/recovery/serving/http2.py", "Http2"),
     ("recovery/srfix/recovery/serving/membership.py", "Grouped"),
     ("recovery/srfix/recovery/serving/partition.py", "ServedPartition"),
     ("recovery/srfix/recovery/serving/starting.py", "serve_stores"),

@@ -126,12 +126,13 @@ def test_what_one_asks_for_in_bytes_does_not_change_a_pull_query(member: Member)
 
 
 @contextmanager
-def listening(member: Member) -> Iterator[tuple[str, int]]:
-    """The member on a real socket."""
-    place = Place(listen=("127.0.0.1", 0))
+def listening(member: Member, tls: str | None = None, idle_s: int = 5) -> Iterator[tuple[str, int]]:
+    """The member on a real socket; with TLS by a file with a certificate and its key."""
+    place = Place(listen=("127.0.0.1", 0), tls_certificate=tls, tls_key=tls)
     taken = starting._listening(place)
     server: uvicorn.Server = starting._server(member.api, place)
     server.config.lifespan = "off"
+    server.config.timeout_keep_alive = idle_s
     thread = threading.Thread(target=server.run, args=([taken],), daemon=True)
     thread.start()
     try:
@@ -139,6 +140,7 @@ def listening(member: Member) -> Iterator[tuple[str, int]]:
     finally:
         server.should_exit = True
         thread.join(10)
+        assert not thread.is_alive()
 
 
 def _until_closed(client: socket.socket, send: bytes = b"", *, within_s: float = 8) -> bytes:

@@ -6,7 +6,7 @@ import asyncio
 import hmac
 from collections.abc import AsyncGenerator, Callable, Collection
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -27,6 +27,7 @@ _OPEN: Final = frozenset({"/healthz", "/readyz"})
 _HEAD_S: Final = 10.0
 _BODY_S: Final = 10.0
 _GRACE_S: Final = 2.0
+_HTTP2: Final = b"PRI"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,9 @@ class Streamed(StreamingResponse):
 class Impatient(HttpToolsProtocol):
     """uvicorn's protocol, which takes any amount of headers for any time, with limits."""
 
+    alpn_protocols: ClassVar = ["h2", "http/1.1"]
+    """What uvicorn offers with TLS."""
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._await_head()
@@ -129,11 +133,23 @@ class Impatient(HttpToolsProtocol):
         super().on_message_begin()
 
     def data_received(self, data: bytes) -> None:
+        if self.cycle is None and not self._head_bytes and data.startswith(_HTTP2):
+            self._become_http2(data)
+            return
         super().data_received(data)
         if not self._giving_up.cancelled():  # all of it belonged to headers that have not ended
             self._head_bytes += len(data)
             if self._head_bytes > _MOST_HEAD:
                 self.transport.close()
+
+    def _become_http2(self, data: bytes) -> None:
+        from srfix.recovery.serving.http2 import Http2  # for the few who speak it
+
+        self._giving_up.cancel()
+        self.connections.discard(self)
+        http2 = Http2(self.config, self.server_state, self.app_state, self.loop)
+        http2.connection_made(self.transport)
+        http2.data_received(data)
 
     def on_headers_complete(self) -> None:
         self._giving_up.cancel()
