@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 
+from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.recovery.serving import membership
 from srfix.recovery.serving.membership import Grouped, Members, members_of
 from srfix.serde.errors import ClusterError
@@ -41,6 +44,13 @@ def test_a_member_that_cannot_ask_is_alone_but_not_before_it_has_asked(monkeypat
         grouped.look()
     assert grouped.members().addresses == {"a:1"}
     grouped.close()
+
+
+def test_brokers_without_groups_are_named() -> None:
+    with closing(EmbeddedBroker(topics={TOPIC: 1})) as broker:
+        grouped = Grouped(ReadOnlyClient({"bootstrap.servers": broker.bootstrap_servers}), "served", "a:1", [TOPIC])
+        with closing(grouped), pytest.raises(ClusterError, match=r"no consumer groups.*srfix demo --keep --real"):
+            grouped.look()
 
 
 def test_two_with_one_address_are_counted() -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import MemberDescription
 
 from srfix.recovery.serving.following import Place
@@ -106,6 +106,10 @@ class Grouped(Membership):
         except (KafkaException, TimeoutError) as error:
             self._admin = self._client.admin()  # one that was refused for long may not come back
             self._members = self._members if self._members.addresses else Members(addresses=frozenset({self._own}))
+            if isinstance(error, KafkaException) and error.args[0].code() == KafkaError._UNSUPPORTED_FEATURE:
+                raise ClusterError(
+                    "The brokers have no consumer groups, which --group needs. Those of `srfix demo --keep --real` have them."
+                ) from None
             acl = f"Describe on group {self._group!r}"
             raise self._client.failed("asking for the group's members", error, acl=acl) from None
         self._members, count = members_of(
