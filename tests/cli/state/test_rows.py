@@ -147,6 +147,11 @@ class TestScan:
         assert rows[0]["valid_from_ms"] is not None
         assert any(row["valid_to_ms"] is not None for row in rows)
 
+    @pytest.mark.parametrize("option", ["--key-columns", "--value-columns"])
+    def test_columns_that_cannot_be_read_are_named_by_their_option(self, option: str) -> None:
+        done = srfix("state", "scan", OLD, "--store", "win", option, "ID")
+        assert (done.returncode, f'"{option}" cannot be read' in done.stderr) == (2, True)
+
     def test_what_is_not_decoded_is_a_finding(self) -> None:
         with FixtureRegistry() as registry:
             rows = lines("scan", OLD, "--store", "ts", "--value-format", "schema", "--registry", registry.url, code=1)

@@ -12,7 +12,7 @@ import click
 from srfix.cli.options.connecting import Connection
 from srfix.cli.options.engine import SPARK, CensusEngineChoice
 from srfix.cli.options.values import DUAL_SUBJECT, ONE_SUBJECT, POLICIES, Choice, handing_over
-from srfix.serde.errors import UsageError
+from srfix.serde.errors import ColumnError, UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.subjects.names import Role
 
@@ -84,10 +84,14 @@ def _options(role: Role, form: str | None, columns: str | None, delimiter: str |
 
     if form not in (None, BY_SCHEMA) and Format(form).needs_columns and columns is None:
         raise UsageError(f'The format {form} needs its columns, for example --{role.value}-columns "ID BIGINT".')
+    try:
+        given = None if columns is None else given_columns(columns)
+    except ColumnError as error:
+        raise ColumnError(f'"--{role.value}-columns" cannot be read: {error.message}') from None
     return DecodeOptions(
         roles=(role,),
         format=None if form in (None, BY_SCHEMA) else Format(form),
-        columns=None if columns is None else given_columns(columns),
+        columns=given,
         delimiter=delimiter,
     )
 
