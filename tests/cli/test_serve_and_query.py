@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import signal
 import socket
@@ -17,6 +18,7 @@ from threading import Thread
 import click
 import pytest
 import requests
+import trustme
 
 from srfix.cli.commands.query import query
 from srfix.cli.commands.serve import authorization
@@ -126,10 +128,35 @@ class TestPlace:
         with pytest.raises(UsageError, match="give --group"):
             Place(listen=("127.0.0.1", 0), standbys=1)
 
-    def test_files_of_tls_that_cannot_be_read_are_an_error(self, tmp_path: Path) -> None:
-        (tmp_path / "key").write_text("nothing")
-        with pytest.raises(UsageError, match="cannot be used"):
-            Place(listen=("::1", 0), tls_certificate=str(tmp_path / "none"), tls_key=str(tmp_path / "key")).trust()
+    @pytest.mark.parametrize("what", ["certificate", "key", "ca"])
+    @pytest.mark.parametrize("text", [None, "nothing"])
+    def test_a_file_of_tls_that_cannot_be_used_is_named(self, tmp_path: Path, what: str, text: str | None) -> None:
+        trustme.CA().issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(str(tmp_path / "good"))
+        if text is not None:
+            (tmp_path / "bad").write_text(text)
+        files = dict.fromkeys(("tls_certificate", "tls_key", "tls_ca"), str(tmp_path / "good"))
+        place = Place(listen=("::1", 0), **files | {f"tls_{what}": str(tmp_path / "bad")})  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match=rf"^The file of --tls-{what} cannot be used"):
+            place.trust()
+
+    def test_the_key_of_another_certificate_is_named(self, tmp_path: Path) -> None:
+        for name in ("one", "other"):
+            trustme.CA().issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(str(tmp_path / name))
+        with pytest.raises(UsageError, match=r"^The file of --tls-key cannot be used"):
+            Place(listen=("::1", 0), tls_certificate=str(tmp_path / "one"), tls_key=str(tmp_path / "other")).trust()
+
+    @pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="Linux only")
+    def test_a_client_that_reads_nothing_loses_its_connection(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(starting, "_UNREAD_MS", 200)
+        with (
+            starting._listening(Place(listen=("127.0.0.1", 0))) as listening,
+            socket.create_connection(listening.getsockname()),
+            listening.accept()[0] as accepted,
+        ):
+            accepted.settimeout(8)
+            with pytest.raises(TimeoutError) as ended:
+                accepted.sendall(bytes(64 << 20))
+            assert ended.value.errno == errno.ETIMEDOUT
 
     @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
     def test_in_a_group_every_address_is_none(self, host: str) -> None:

@@ -33,6 +33,8 @@ from srfix.serde.properties.kafka_client import ReadOnlyClient
 _BACKLOG: Final = 512
 _MOST_CONNECTIONS: Final = 500
 _GRACE_S: Final = 5
+_UNREAD_MS: Final = 65_000
+"""How long a client may read nothing of what is sent to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,14 +85,18 @@ class Place:
         """
         if self.tls_certificate is None:
             return True
+        option = "--tls-certificate"
         try:
+            ssl.create_default_context(cafile=self.tls_certificate)
+            option = "--tls-key"
             # Without a password, a key that has one would be asked for on the terminal.
             ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(self.tls_certificate, self.tls_key, "")
+            option = "--tls-ca"
             return ssl.create_default_context(cafile=self.tls_ca)
         except (OSError, ValueError) as error:
             raise UsageError(
-                f"--tls-certificate, --tls-key or --tls-ca cannot be used ({getattr(error, 'strerror', None) or error}). Each "
-                "is a PEM file; the key fits the certificate, and has no password."
+                f"The file of {option} cannot be used ({getattr(error, 'strerror', None) or error}). Each is a PEM file; the "
+                "key fits the certificate, and has no password."
             ) from None
 
 
@@ -178,7 +184,10 @@ def _listening(place: Place) -> socket.socket:
     try:
         family = socket.getaddrinfo(*place.listen, type=socket.SOCK_STREAM)[0][0]
         has_both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
-        return socket.create_server(place.listen, family=family, backlog=_BACKLOG, dualstack_ipv6=has_both)
+        listening = socket.create_server(place.listen, family=family, backlog=_BACKLOG, dualstack_ipv6=has_both)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux; elsewhere a client that does not read may keep its connection
+            listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNREAD_MS)
+        return listening
     except OSError as error:
         raise UsageError(
             f"srfix cannot listen on {':'.join(map(str, place.listen))} (--listen): {error.strerror or error}. Choose another "
