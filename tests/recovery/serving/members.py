@@ -37,6 +37,8 @@ class Neighbours(Membership):
 
 
 class NoLog:
+    added = range(0)
+
     def __init__(self, served: ServedStore) -> None: ...
 
     def follow(self, partitions: Iterable[ServedPartition]) -> None: ...

@@ -6,6 +6,7 @@ import json
 import struct
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -129,6 +130,8 @@ def test_a_position_is_waited_for_and_never_undercut(start: Start) -> None:
         ("/stores/users/sessions/k", 400, "has no sessions"),
         ("/stores/users/keys/k?max_lag=much", 400, "max_lag"),
         ("/stores/users/keys/k?min_position=%%", 400, "min_position"),
+        ("/stores/users/keys?from=k5&to=k48", 400, "`from` is above `to`"),
+        ("/stores/users/count?from=int:10&to=int:9", 400, "`from` is above `to`"),
         ("/nothing", 404, "Not Found"),
     ],
 )
@@ -136,6 +139,22 @@ def test_mistakes_are_said(member: Member, path: str, code: int, words: str) -> 
     response = member.http.get(path)
     assert response.status_code == code
     assert words in response.json()["error"] + str(response.json()["failed"])
+
+
+@pytest.mark.parametrize("name", ["PEOPLE", "people", "peple"])
+def test_a_table_s_name_is_none_of_a_store(start: Start, name: str) -> None:
+    member = start()
+    member.node.stores["users"] = replace(member.node.stores["users"], table="PEOPLE")  # type: ignore[index]
+    assert "Did you mean users?" in member.http.get(f"/stores/{name}/keys/k").json()["error"]
+
+
+def test_a_missing_key_may_be_in_a_partition_that_nobody_reads(start: Start) -> None:
+    member = _filled(start)
+    member.node.followers["users"].added = range(3, 4)
+    answer = member.http.get("/stores/users/keys/nobody")
+    assert (answer.status_code, answer.json()["failed"][0]["partition"]) == (503, 3)
+    assert "restart all members" in answer.json()["error"]
+    assert member.http.get("/stores/users/keys/k7").json()["complete"] is True
 
 
 def test_a_row_that_cannot_be_decoded_is_an_error_with_its_bytes(start: Start) -> None:

@@ -316,6 +316,7 @@ class TestTopics:
         follower._admin = cast("AdminClient", SimpleNamespace(describe_topics=lambda *_, **__: {TOPIC: described}))
         with nullcontext() if problem is None else pytest.raises(ClusterError, match=problem):
             follower._see_topic()
+        assert follower.added == range(2, 3 if "3 partitions" in (problem or "") else 2)
         is_new = problem is None
         assert part.notes == ["partition 0 is filled anew: its topic was deleted and made again"] * is_new
         until(lambda: part.offset == 1)

@@ -364,6 +364,7 @@ def test_windows_of_a_key_that_kafka_serialised(start: Callable[..., Member]) ->
     assert header["schema"].startswith(
         "`ID` STRING KEY, `WINDOWSTART` BIGINT KEY, `WINDOWEND` BIGINT KEY, `NAME` STRING"
     )
+    assert member.http.get("/stores/users/windows/ann?from=60000&to=1").status_code == 400
     windows = member.http.get("/stores/users/windows/ann?from=1&to=60000").json()
     assert [row["window"]["start_ms"] for row in windows["rows"]] == [60_000]
     assert windows["partitions"][0]["partition"] == number

@@ -19,7 +19,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from srfix.recovery.documents import Document
-from srfix.recovery.serving.asking import freshness_of, key_of, keys_of, params_of, within_of
+from srfix.recovery.serving.asking import freshness_of, key_of, keys_of, params_of, refuse_swapped, within_of
 from srfix.recovery.serving.documents import (
     MOST_ROWS,
     MOST_TIMEOUT_S,
@@ -42,6 +42,7 @@ from srfix.recovery.serving.questions import Question, Served
 from srfix.recovery.serving.rounds import HEARTBEAT_PATH, LAG_PATH, Rounds
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.stores.rows import RowFilter
+from srfix.serde.casing import declared_name
 from srfix.serde.errors import SrfixError, UsageError
 from srfix.serde.hints import nearest
 
@@ -149,8 +150,10 @@ class Api:
     def store(self, name: str) -> Served:
         found = self.node.stores.get(name)
         if found is None:
-            near = nearest(name, self.node.stores)
-            meant = f" Did you mean {near}?" if near is not None else ""
+            stores = self.node.stores.items()
+            known = {declared_name(each): own for own, store in stores for each in (store.table or own, own)}
+            near = nearest(declared_name(name), known)
+            meant = f" Did you mean {known[near]}?" if near is not None else ""
             raise HTTPException(404, f"This server has no store {name!r}.{meant} GET /stores lists them.")
         return found
 
@@ -213,6 +216,8 @@ class Api:
         form = store.spec.store.kind.format
         if not (form.is_windowed if what == _WINDOWS else form.is_of_sessions):
             raise HTTPException(400, f"The store {store.name} ({form.value}) has no {what}.")
+        if form.is_windowed:  # a session may begin before the one time and end after the other
+            refuse_swapped(params.first, params.last)
         within = RowFilter(window_from_ms=params.first, window_to_ms=params.last)
         question = Question(keys=await keys_of(store, key_of(request)), within=within)
         return await self._whole(self.asked(store, question, params))

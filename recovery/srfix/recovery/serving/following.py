@@ -65,6 +65,8 @@ class Follower:
         """Partitions that are not read now, and when they are again; `_NEVER` for one that waits until its limit moves."""
         self._is_over = Event()
         self._lock = Lock()
+        self.added = range(0)
+        """The partitions that the topic got since it was looked at: nobody reads them."""
         self._problem: SrfixError | None = None
         """Why nothing more is read, or None. It is tried again."""
         self._admin = client.admin()
@@ -149,6 +151,7 @@ class Follower:
                     part.start_anew(_MADE_AGAIN)
                 self._topic_id = str(described.topic_id)
         count, now = self._served.partitions, len(described.partitions)
+        self.added = range(count, now)
         if count != now:
             raise ClusterError(
                 f"The topic {topic!r} has {now} partitions now, and had {count}, so that keys may be where this member does "

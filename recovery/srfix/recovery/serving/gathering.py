@@ -35,6 +35,7 @@ _MOST_ITERATORS: Final = 32
 _MOST_NUMBER: Final = 1 << 31
 _MOST_OFFSET: Final = 1 << 63
 _NOT_HELD: Final = "it does not hold the partition"
+_ADDED: Final = "the topic got it after `srfix serve` was started: restart all members"
 _FILLING: Final = "it is still being filled, so that rows may be missing"
 _MIXED: Final = "it has not yet read what came after its head start"
 _TIME_IS_OVER: Final = "the time is over; ask for fewer rows, or give a longer `timeout`"
@@ -96,7 +97,10 @@ class Gathering:
                     gathered.count += piece.count
                     yield piece
             if gathered.count or gathered.failed or not others or not await run_sync(self._has_strays, store):
-                return
+                break
+        if not gathered.count:
+            added = self._node.followers[asked.store].added
+            gathered.failed += (NotChosen(partition=number, member=None, reason=_ADDED) for number in added)
 
     def _has_strays(self, store: Served) -> bool:
         held = [part for part in self._node.parts() if part.served is store.spec]
