@@ -214,7 +214,7 @@ class TestWorkers:
             pickled = tmp_path / "sent"
             pickled.write_bytes(cloudpickle.dumps((frame, sent)))  # type: ignore[no-untyped-call]
             code = f"import pickle; pickle.load(open({str(pickled)!r}, 'rb'))"
-            ran = subprocess.run([python, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+            ran = subprocess.run([python, "-E", "-c", code], capture_output=True, text=True, timeout=60, check=False)
             assert "ModuleNotFoundError: The Spark worker on " in ran.stderr
             assert " lacks srfix. Install srfix there" in ran.stderr
 
