@@ -29,6 +29,7 @@ from hypothesis import strategies as st
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.arrow.decode import ValueWise, to_arrow
+from srfix.serde.batches.rows import deserialize_many
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import AvroDeserializer, SchemaDeserializer
@@ -38,6 +39,7 @@ from srfix.serde.errors import (
     EngineRefusedError,
     IncompatibleTypeError,
     NothingFedError,
+    Reason,
     RegistryError,
     SchemaError,
     UsageError,
@@ -45,7 +47,7 @@ from srfix.serde.errors import (
 from srfix.serde.formats.avro.read.resolution import ReaderSchema, resolved_root
 from srfix.serde.formats.avro.schema import load
 from srfix.serde.formats.table import Format
-from srfix.serde.interface import SerdeContext
+from srfix.serde.interface import BadRow, SerdeContext
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.resolve.policies import ById
 from srfix.serde.spark.read.jvm.read import jvm_read
@@ -127,6 +129,43 @@ class TestDeserializer:
         wrong = record_of("User", *NEW["fields"], field("n", "int", default="x"))
         with pytest.raises(SchemaError, match="The default of the field n does not fit its type"):
             AvroDeserializer(ById(registry), reader_schema=json.dumps(wrong))(framed(registry, OLD, WRITTEN), USERS)
+
+    @pytest.mark.parametrize(
+        ("column", "outer", "without", "with_one"),
+        [
+            ("STRUCT<`zip` INT>", lambda home: ["null", home], None, {"town": "Ulm"}),
+            ("ARRAY<STRUCT<`zip` INT>>", array, [], [{"town": "Ulm"}]),
+            ("MAP<STRING, STRUCT<`zip` INT>>", map_of, {}, {"here": {"town": "Ulm"}}),
+            ("STRUCT<`int` INT, `Home` STRUCT<`zip` INT>>", lambda home: ["int", home], 7, {"town": "Ulm"}),
+        ],
+        ids=["null", "no items", "no entries", "another branch"],
+    )
+    def test_a_default_that_its_column_cannot_hold_is_bad_where_a_row_needs_it(
+        self, column: str, outer: Callable[[Any], Any], without: object, with_one: object
+    ) -> None:
+        registry = MemoryRegistry()
+        home = record("Home", town="string")
+        writer, reader = (
+            record("User", home=outer(type_))
+            for type_ in (home, record_of("Home", *home["fields"], field("zip", "string", default="?")))
+        )
+        columns = parse_columns(f"`home` {column}")
+        read = AvroDeserializer(ById(registry), columns=columns, reader_schema=json.dumps(reader))
+        payloads = [framed(registry, writer, {"home": value}) for value in (with_one, without)]
+        bad, good = deserialize_many(payloads, USERS, read, on_error="quarantine")
+        assert isinstance(bad, BadRow)
+        assert bad.reason is Reason.TYPE_MISMATCH
+        assert "The default of the field zip cannot be read: " in bad.error.message
+        assert good == {"home": {"int": 7, "Home": None} if without == 7 else without}
+
+    def test_a_default_that_every_row_needs_is_said_of_the_schema(self) -> None:
+        registry = MemoryRegistry()
+        reader = record_of("User", field("points", "string", default="?"))
+        read = AvroDeserializer(
+            ById(registry), columns=parse_columns("`id` BIGINT, `points` INT"), reader_schema=json.dumps(reader)
+        )
+        with pytest.raises(SchemaError, match="The default of the field points cannot be read: "):
+            read(framed(registry, OLD, WRITTEN), USERS)
 
     def test_rows_do_not_share_a_default(self) -> None:
         registry = MemoryRegistry()

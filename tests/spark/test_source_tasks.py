@@ -214,7 +214,7 @@ class TestWorkers:
             pickled = tmp_path / "sent"
             pickled.write_bytes(cloudpickle.dumps((frame, sent)))  # type: ignore[no-untyped-call]
             code = f"import pickle; pickle.load(open({str(pickled)!r}, 'rb'))"
-            ran = subprocess.run([python, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+            ran = subprocess.run([python, "-E", "-c", code], capture_output=True, text=True, timeout=60, check=False)
             assert "ModuleNotFoundError: The Spark worker on " in ran.stderr
             assert " lacks srfix. Install srfix there" in ran.stderr
 
@@ -277,6 +277,12 @@ class TestWriting:
         with pytest.raises(EncodeError, match=r"Row 0 .*_srfix_reason is TRUNCATED"):
             write(topic, self.batch("TRUNCATED"), self.SCHEMA, metadata="key", tombstones="write")
 
+    def test_integers_are_written_as_the_times_of_the_columns(self, topic: Topic) -> None:
+        given = {"columns": "SEEN TIMESTAMP", "times": "integers"}
+        far = 1_700_000_000_000_000
+        assert write(topic, pa.RecordBatch.from_pydict({"SEEN": [far]}), struct(SEEN="long"), **given) == 1
+        assert [row["SEEN"] for row in rows(planned(topic, **given))] == [far]
+
     def test_raw_records_are_written_as_they_are(self, topic: Topic) -> None:
         topic.fill([b"a", b"b", b"c"])
         sink = Topic.created(topic.broker, topic.registry)
@@ -324,6 +330,11 @@ class TestWriting:
             ({"ID": "long"}, {"metadata": "key"}, "metadata names the column 'key', but the frame has only"),
             ({"ID": "long", "key": "long"}, {"metadata": "key"}, "'key' must be binary or string"),
             ({"ID": "long"}, {"role": "key"}, "A record with only a key would be a tombstone"),
+            (
+                {"ID": "long"},
+                {"format": "json", "times": "micros"},
+                r"^The option times \(micros\) is only for columns",
+            ),
             ({"value": "binary", "topic": "string"}, {"format": "raw"}, "it also has topic"),
             ({"key": "binary"}, {"format": "raw"}, "it lacks the column value"),
             ({"key": "binary"}, {"metadata": "key"}, "no column is left for the row"),

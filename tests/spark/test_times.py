@@ -99,6 +99,15 @@ def test_with_micros_a_frame_reads_back_equal(spark: SparkSession, client: Regis
     assert written.orderBy("offset").select("value.*").collect() == df.collect()
 
 
+def test_the_source_writes_micros(spark: SparkSession, broker: KraftBroker, registry: FixtureRegistry) -> None:
+    topic = Topic.created(broker, registry)
+    df = spark.sql(FINE)
+    with clear_errors():
+        df.write.format("srfix").options(**topic.least, times="micros").mode("append").save()
+    read = spark.read.format("srfix").options(**topic.least, columns="`id` INT, `seen` TIMESTAMP").load()
+    assert read.orderBy("id").select("id", "seen").collect() == df.collect()
+
+
 def test_what_newest_read_is_written_back_under_the_same_schema(spark: SparkSession, client: RegistryClient) -> None:
     df = spark.sql(FINE)
     written = df.transform(to_registry(plan_write(client, "users", df.schema, times="micros"), engine="jvm"))

@@ -5,6 +5,7 @@
 | a field of the column's name, or one alone that differs by case | its value, or bad where the column cannot hold it |
 | several that differ by case, none exact | bad (`unique` of casing; ksqlDB's rules take the last) |
 | none for this column | null; under NEWEST and reader_schema the alias's field, else the default; bad if strict |
+| null beside a type that Avro does not read as the reader's, which has null too | null, whatever the column is |
 | none for any column | bad, NOTHING_FED; nulls by a rule of ksqlDB's, unless every column is asked for |
 
 Where Avro's resolution has a value and the row is bad all the same, this is why:
@@ -73,14 +74,15 @@ def _unique(fields: tuple[Field, ...], name: str, columns: Mapping[str, ColumnAs
     if exact or not folded:
         return exact[0] if exact else None
     # A default is for what the record lacks.
-    folded = [each for each in folded if not each.is_default] or folded
-    if len(folded) > 1:
-        raise Ambiguous(name)
-    if folded[0].name in columns:
-        return None  # claimed by its exact name
-    if sum(column.lower() == name.lower() for column in columns) > 1:
-        raise Ambiguous(name)
-    return folded[0]
+    for is_default in (False, True):
+        fits = [each for each in folded if each.is_default == is_default]
+        if len(fits) > 1:
+            raise Ambiguous(name)
+        if fits and fits[0].name not in columns:  # else it is claimed by its exact name
+            if sum(column.lower() == name.lower() for column in columns) > 1:
+                raise Ambiguous(name)
+            return fits[0]
+    return None
 
 
 def row_of(topic: ForeignTopic, row: Row, columns: dict[str, ColumnAst], *, looks_everywhere: bool = True) -> object:
@@ -189,7 +191,9 @@ def _promoted(of: Field, want: Field, value: Any) -> tuple[Field, Any]:
             return replace(of, kind="scalar", scalar=want.scalar), made
         case "bytes", "string":
             return replace(of, kind="string", scalar=None), value if value is None else _as_text(value)
-    return of, value
+    # Each branch of the writer's union is resolved by itself.
+    is_apart = word != wanted and (word, wanted) not in (("int", "long"), ("float", "double"))
+    return replace(of, reads_null=is_apart and bool(of.nulls and want.nulls)), value
 
 
 def _as_text(value: bytes) -> str | bytes:
@@ -213,15 +217,19 @@ def _struct(
             value = _value(columns[name], of, values.get(of.name), rule)
             made[name] = value
             if isinstance(value, Bad):
-                causes |= {"BAD_SCHEMA"} if of.is_default else value.causes
+                causes |= value.causes | {"BAD_SCHEMA"} if of.is_default else value.causes
     return Bad(frozenset(causes)) if causes else made
 
 
 _MISMATCH: Final = Bad(frozenset({"TYPE_MISMATCH"}))
+_UNRESOLVED: Final = Bad(frozenset({"TYPE_MISMATCH", "DECODE_FAILED"}))
+"""Java's decoder cannot read such a body."""
 
 
 def _value(column: ColumnAst, of: Field, value: Any, rule: str) -> object:
     if not could_hold(column, of):
+        if of.reads_null:
+            return _UNRESOLVED if value is not None else None
         return _MISMATCH
     if value is None:
         return None

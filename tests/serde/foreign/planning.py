@@ -135,7 +135,7 @@ def _has_no_row(fields: tuple[Field, ...], columns: dict[str, ColumnAst], rule: 
         return True
     for name, found in fed.items():
         column = columns[name]
-        if not all(could_hold(column, of) for of in found):
+        if not all(of.reads_null or could_hold(column, of) for of in found):
             return True
         for of in found:
             is_certain = of.kind == "record" and not of.nulls

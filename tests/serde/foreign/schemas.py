@@ -45,6 +45,8 @@ class Field:
     """None, or one: the default, as a value."""
     is_default: bool = False
     """True if it is the reader's, in place of one that the writer does not have."""
+    reads_null: bool = False
+    """True if null is all that the reader's union has of the writer's."""
 
     def schema(self) -> dict[str, Any]:
         """Of the field."""

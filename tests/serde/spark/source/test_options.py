@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from srfix.serde import CaseRule, Role, SecretError, UsageError
+from srfix.serde.columns.text import parse_columns
 from srfix.serde.formats.table import Format
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.spark import source
@@ -130,6 +131,11 @@ class TestSourceOptions:
         assert source_options(json, Use.BATCH).kafka == SERVERS
         assert found.metadata == ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 
+    def test_a_writer_keeps_the_times_of_its_columns(self) -> None:
+        given = LEAST | {"columns": "SEEN TIMESTAMP", "times": "integers"}
+        found = {use: source_options(given, use).columns for use in (Use.BATCH, Use.WRITE)}
+        assert found == {Use.BATCH: parse_columns("SEEN BIGINT"), Use.WRITE: parse_columns("SEEN TIMESTAMP")}
+
     def test_a_path_stands_for_the_cluster(self) -> None:
         found = source_options({"path": "/captured", "format": "raw"}, Use.BATCH)
         assert (found.path, found.topic) == ("/captured", None)
@@ -159,6 +165,8 @@ class TestSourceOptions:
             ),
             (Use.BATCH, {"policy": "dual"}, r".*dual-subject, not 'dual'\. Did you mean dual-subject\?$"),
             (Use.BATCH, {"tombstones": "write"}, "The option tombstones must be one of keep, drop for a batch read"),
+            (Use.BATCH, {"times": "micros"}, "The option times must be one of datetimes, integers, not 'micros'"),
+            (Use.WRITE, {"times": "nanos"}, "The option times must be one of datetimes, integers, micros, not 'nanos'"),
             (Use.BATCH, {"failOnDataLoss": "maybe"}, "The option failOnDataLoss must be true or false, not 'maybe'"),
             (
                 Use.BATCH,

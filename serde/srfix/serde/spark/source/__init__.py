@@ -36,7 +36,7 @@ With `format=raw` nothing is decoded: the frame is that of Spark's Kafka source,
 | `subject.second` | for dual-subject: asked if the first subject does not have the schema | |
 | `reader.schema` | an Avro schema whose aliases, defaults and promotions count | none |
 | `missing.columns` | a column that no version feeds: `error` when planning, or `null` | `error` |
-| `times` | a DATE, TIME or TIMESTAMP: `datetimes`, or the `integers` in the record | `datetimes` |
+| `times` | a DATE, TIME or TIMESTAMP: `datetimes`, or the `integers` in the record; written also `micros` | `datetimes` |
 | `strict` | whether a row with any unfed column is bad | `false` |
 | `on.error` | a row that cannot be read: `fail`, `quarantine`, `null` | `fail` |
 | `tombstones` | read: `keep`, `drop`; written: `refuse`, `write` | `keep`, `refuse` |

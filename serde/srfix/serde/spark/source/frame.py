@@ -15,7 +15,7 @@ from srfix.serde.arrow.types import reason_fields
 from srfix.serde.casing import declared_name
 from srfix.serde.column_sources.from_spark import columns_from_spark, spark_schema
 from srfix.serde.columns.half import half_of
-from srfix.serde.columns.times import with_times
+from srfix.serde.columns.times import Times, with_times
 from srfix.serde.columns.types import Columns
 from srfix.serde.errors import SecretError, UsageError
 from srfix.serde.formats.table import SCHEMA_FORMATS
@@ -302,7 +302,7 @@ def plan_of(options: SourceOptions, frame: SourceFrame) -> ReadPlan | None:
             reader_schema=_reader(options, frame, registry),
             missing_columns=options.missing_columns,
             strict=options.strict,
-            times=options.times,
+            times=cast("Times", options.times),
             delimiter=options.delimiter,
         )
 

@@ -56,10 +56,10 @@ def flag(name: str, value: str) -> bool:
 
 def word(kind: type[_Words]) -> Callable[[str, str], _Words]:
     words = {member.value: member for member in kind}
-    return lambda name, value: words[_one_of(*words)(name, value)]
+    return lambda name, value: words[one_of(*words)(name, value)]
 
 
-def _one_of(*words: str) -> Callable[[str, str], str]:
+def one_of(*words: str) -> Callable[[str, str], str]:
     def check(name: str, value: str) -> str:
         if value not in words:
             near = nearest(value, words, cutoff=0.5)
@@ -97,13 +97,13 @@ _OPTIONS: Final[Mapping[str, Setting[Use]]] = {
     "maxRecordsPerPartition": Setting(of=_TOPIC_READS, check=_number, field="max_records_per_partition"),
     "metadata": Setting(of=_ALL),
     "metadata.prefix": Setting(of=_ALL, default="", field="metadata_prefix"),
-    "missing.columns": Setting(of=_READS, check=_one_of("error", "null"), default="error", field="missing_columns"),
+    "missing.columns": Setting(of=_READS, check=one_of("error", "null"), default="error", field="missing_columns"),
     "minPartitions": Setting(of=_TOPIC_READS, check=_number, default=1, field="min_partitions"),
-    "on.error": Setting(of=_READS, check=_one_of("fail", "quarantine", "null"), default="fail", field="on_error"),
+    "on.error": Setting(of=_READS, check=one_of("fail", "quarantine", "null"), default="fail", field="on_error"),
     "path": Setting(of=frozenset({Use.SCHEMA, Use.FILES, Use.STREAM}), field="path"),
     "policy": Setting(of=_READS, check=word(Policy), default=Policy.BY_ID, field="policy"),
     "register": Setting(of=frozenset({Use.WRITE}), check=flag, default=True, field="register"),
-    "times": Setting(of=_READS, check=_one_of("datetimes", "integers"), default="datetimes", field="times"),
+    "times": Setting(of=_ALL),
     "reader.schema": Setting(of=_READS, field="reader_schema"),
     "registry": Setting(of=_ALL),
     "role": Setting(of=_ALL, check=word(Role), default=Role.VALUE, field="role"),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, get_args
 
 from srfix.serde.casing import CaseRule, is_among
 from srfix.serde.column_sources.given import given_columns
 from srfix.serde.columns.text import parse_columns
-from srfix.serde.columns.times import Times, with_times
+from srfix.serde.columns.times import Times, WrittenTimes, with_times
 from srfix.serde.columns.types import Columns
 from srfix.serde.errors import UsageError
 from srfix.serde.formats.table import SCHEMA_FORMATS, Format
@@ -18,7 +18,7 @@ from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.properties.registry import RegistrySettings
 from srfix.serde.spark.interface import MissingColumns, OnBadRow
 from srfix.serde.spark.read.topics import is_topic_of
-from srfix.serde.spark.source.names import GivenOptions, Policy, Tombstones, Use, flag, word
+from srfix.serde.spark.source.names import GivenOptions, Policy, Tombstones, Use, flag, one_of, word
 from srfix.serde.spark.source.offsets import json_or_none
 from srfix.serde.subjects.names import Role
 
@@ -66,7 +66,8 @@ class SourceOptions:
     reader_schema: str | None
     missing_columns: MissingColumns
     strict: bool
-    times: Times
+    times: WrittenTimes
+    """`"micros"` only for a writer."""
     delimiter: str | None
     fail_on_data_loss: bool
     min_partitions: int
@@ -99,8 +100,12 @@ def source_options(options: Mapping[str, str], use: Use) -> SourceOptions:
     kafka = given_options.kafka()
     isolation = word(Isolation)("kafka.isolation.level", kafka.pop("isolation.level", "read_committed"))
     fields, format_, place = given_options.fields(), _format(given_options), _place(given_options)
+    words = get_args(WrittenTimes if use is Use.WRITE else Times)
+    fields["times"] = one_of(*words)("times", given_options.get("times", words[0]))
     if fields["columns"] is not None:
-        fields["columns"] = with_times(given_columns(fields["columns"]), fields["times"])
+        columns = given_columns(fields["columns"])
+        # Under a writer's columns, the schema still has times.
+        fields["columns"] = columns if use is Use.WRITE else with_times(columns, fields["times"])
     one = len(place) == 1
     settings = SourceOptions(
         **fields,

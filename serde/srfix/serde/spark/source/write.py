@@ -234,6 +234,7 @@ def _plan(options: SourceOptions, fields: Sequence[FrameField]) -> WritePlan:
             case_rule=options.case_rule,
             wrap=options.wrap,
             register=options.register,
+            times=options.times,
             delimiter=options.delimiter,
         )
 

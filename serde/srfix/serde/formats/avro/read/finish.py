@@ -5,9 +5,9 @@ from __future__ import annotations
 import decimal
 import math
 from collections.abc import Callable, Mapping
-from copy import deepcopy
+from copy import copy, deepcopy
 from operator import itemgetter
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.columns.types import MAX_DIGITS, Decimal
@@ -168,6 +168,14 @@ def entries_to_dict(key: Finish | None, value: Finish | None) -> Finish:
         return made
 
     return finish
+
+
+def refusal(error: DecodeError) -> Finish:
+    def refuse(_: Read) -> NoReturn:
+        # An exception that is raised twice collects tracebacks.
+        raise copy(error)
+
+    return refuse
 
 
 def finish_row(

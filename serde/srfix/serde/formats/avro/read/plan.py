@@ -29,6 +29,7 @@ from srfix.serde.formats.avro.read.finish import (
     finish_union,
     is_plain_int,
     null_as,
+    refusal,
     unless_none,
 )
 from srfix.serde.formats.avro.read.leaves import (
@@ -121,16 +122,29 @@ class FastavroPlan:
 
     def rows(self, projection: Projection[AvroType]) -> ReadStep:
         """The root, as rows of columns or as the bare value. A body that is not a row is refused when it is read."""
-        step, unfed = self._step(projection.root), projection.unfed
+        try:
+            step, unfed = self._step(projection.root), projection.unfed
+        except DecodeError as error:
+            raise SchemaError(error.message) from error
         if unfed is None:
             return step
         return ReadStep(
             schema=step.schema, finish=unless_none(unfed.refuse) if projection.root.writer.is_nullable else unfed.refuse
         )
 
-    def _step(self, value: Projected[AvroType], *, is_shared: bool = False) -> ReadStep:
-        """The type, renamed and checked for its column; a raw value if it feeds several columns (`is_shared`)."""
-        step, writer = self._beside_null(value, is_shared=is_shared), value.writer
+    def _step(self, value: Projected[AvroType], *, is_shared: bool = False, is_certain: bool = True) -> ReadStep:
+        """The type, renamed and checked for its column; a raw value if it feeds several columns (`is_shared`).
+
+        :param is_certain: False if a body may lack the value. Such a body needs none of its defaults.
+        :raises DecodeError: if each body needs a default that does not fit its column.
+        """
+        writer = value.writer
+        try:
+            step = self._beside_null(value, is_shared=is_shared)
+        except DecodeError as error:
+            if is_certain and not writer.is_nullable:
+                raise
+            step = ReadStep(schema=self.verbatim(writer.value), finish=refusal(error))
         if writer.value is writer.node:
             return step
         schema: ParsedSchema = {"type": "union"}
@@ -150,7 +164,7 @@ class FastavroPlan:
             case Scalar():
                 return leaf(value, value.how, is_shared=is_shared or self.as_on_the_wire)
             case Items(items):
-                part = self._step(items)
+                part = self._step(items, is_certain=False)
                 finish = part.whole(items.path)
                 return ReadStep(
                     schema={"type": "array", "items": shortest(part.schema)},
@@ -163,7 +177,7 @@ class FastavroPlan:
                 return of_fields(value, value.how)
 
     def _map(self, node: AvroNode, entries: Entries[Projected[AvroType]]) -> ReadStep:
-        values = self._step(entries.values)
+        values = self._step(entries.values, is_certain=False)
         value = values.whole(entries.values.path)
         if node.kind == "map":
             return ReadStep(
@@ -222,10 +236,10 @@ class FastavroPlan:
         )
         return ReadStep(schema={"type": "record", "name": node.name, "fields": fields}, finish=finish)
 
-    def _field(self, value: Projected[AvroType], *, is_shared: bool = False) -> ReadStep:
+    def _field(self, value: Projected[AvroType], *, is_shared: bool = False, is_certain: bool = True) -> ReadStep:
         default = cast("Value", value.default)
         # The raw value is read, so that default and values are converted in the same way.
-        step = self._step(value, is_shared=is_shared or default is not None)
+        step = self._step(value, is_shared=is_shared or default is not None, is_certain=is_certain)
         if default is None:
             return step
         finish = step.whole(value.path)
@@ -234,12 +248,14 @@ class FastavroPlan:
             self._add(value.writer.node, text_cost(len(made)))
         return ReadStep(schema=step.schema, finish=null_as(made, finish))
 
-    def _share(self, targets: tuple[Fed[AvroType], ...]) -> tuple[ReadStep, tuple[Target, ...]]:
+    def _share(
+        self, targets: tuple[Fed[AvroType], ...], *, is_certain: bool = True
+    ) -> tuple[ReadStep, tuple[Target, ...]]:
         """One field for several columns, or for a column that a later field feeds: its type is checked nevertheless."""
         types = {target.column.type for target in targets}
         if len(types) == 1:
             # One function reads the value for all columns, because a function for a value with parts may change its argument.
-            step = self._field(targets[0].value)
+            step = self._field(targets[0].value, is_certain=is_certain)
             columns = tuple(target.column.name for target in targets if target.counts)
             return step, ((columns, step.whole(targets[0].value.path)),)
         if not all(isinstance(type_, ScalarType | Decimal) for type_ in types):
@@ -262,7 +278,7 @@ class FastavroPlan:
         for branch in of.fields:
             name, part = f"\0{branch.number}", self.verbatim(branch.type.node)
             if targets := fed[branch.number]:
-                step, made[name] = self._share(targets)
+                step, made[name] = self._share(targets, is_certain=False)
                 part = step.schema
                 if step.is_refusal and not of.is_choice:
                     refusals += [finish for _, finish in made[name] if finish is not None]
@@ -279,13 +295,12 @@ class FastavroPlan:
 
     def _default(self, node: AvroNode, default: Fed[AvroType]) -> Value:
         reader_field, plan = default.field, FastavroPlan(for_columns=True)
-        step = plan._field(default.value)
-        decode = plan.decoder(reader_field.type.node, step, step.whole(default.value.path))
+        body = default_body(reader_field)
         try:
-            value = decode(default_body(reader_field), 0)
+            step = plan._field(default.value)
+            value = plan.decoder(reader_field.type.node, step, step.whole(default.value.path))(body, 0)
         except DecodeError as error:
-            raise SchemaError(
-                f"The default of the field {reader_field.name} cannot be read: {error.message}"
-            ) from error
+            error.args = (f"The default of the field {reader_field.name} cannot be read: {error.message}",)
+            raise
         self._add(node, text_cost(len(repr(reader_field.default))))
         return value
