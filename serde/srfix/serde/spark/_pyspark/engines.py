@@ -15,9 +15,19 @@ from pyspark.sql.types import StringType, StructType
 
 from srfix.serde.errors import Reason
 from srfix.serde.registry.secret import pickled_with_secrets
-from srfix.serde.spark._pyspark.jvm import Judged, Payload, in_words, judged, jvm_rows, wire_words
+from srfix.serde.spark._pyspark.jvm import (
+    Judged,
+    Payload,
+    has_id,
+    in_words,
+    is_read,
+    judged,
+    jvm_rows,
+    row_of,
+    wire_words,
+)
 from srfix.serde.spark._pyspark.shipping import Shipped
-from srfix.serde.spark._pyspark.strict import is_pythons, struct_type
+from srfix.serde.spark._pyspark.strict import are_pythons, fields_of, struct_type
 from srfix.serde.spark.read.jvm.read import EngineChoice, JvmRead
 from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.releases import require_arrow
@@ -26,6 +36,7 @@ from srfix.serde.wire import PREFIX_GUID_SIZE, header_guid, schema_id_header
 
 PAYLOAD: Final = "payload"
 PROBLEM: Final = "problem"
+LEFT: Final = "left"
 
 
 def framed_by_header(payload: Column, headers: Column, role: Role) -> Column:
@@ -84,24 +95,38 @@ class Decoding:
     read: JvmRead | None
     """None for the arrow engine, which also reads headers."""
     fallback: Callable[[Column], Column] | None = None
-    """For payloads that the jvm engine does not know (`jvm.jvm_rows`)."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        if self.read is None:
-            return ("row", "reason", "message")
-        return ("row",) if self.fallback is None else ("row", "left")
+        return ("row", "reason", "message") if self.read is None else self.read.names
 
     def made(self, payload: Payload, headers: Column | None = None) -> Column:
         """`struct<names>`; it must be computed once per row: after the barrier of `frames`, or in a lambda's array."""
         if self.read is None:
             return arrow_decoded(self.plan, payload.bytes_, headers=headers, behind_barrier=True)
-        return jvm_rows(self.read, payload, fallback=self.fallback)
+        return jvm_rows(self.read, payload)
 
-    def is_good(self, row: Column) -> Column:
+    def left(self, payload: Payload) -> Column | None:
+        """What the fallback makes of a payload that the jvm engine does not know. What is `made` then has it as `LEFT`."""
+        if self.read is None or self.fallback is None:
+            return None
+        is_known = has_id(payload, self.read.schema_ids) if self.read.schema_ids else F.lit(False)
+        return self.fallback(F.when(~is_known, payload.bytes_))
+
+    def is_good(self, made: Mapping[str, Column]) -> Column:
         """Whether there is a row, and Python can hold all its values; never null. It deserves its own column."""
-        holds = None if self.read is None else is_pythons(self.plan.columns, row)
-        return row.isNotNull() if holds is None else row.isNotNull() & holds
+        if self.read is None:
+            return made["row"].isNotNull()
+        fields, columns = [made[name] for name in self.names], self.plan.columns
+        holds = are_pythons(columns, fields_of(columns, fields[0]) if self.read.is_wide else fields[:-1])
+        return is_read(fields) if holds is None else is_read(fields) & holds
+
+    def row(self, made: Mapping[str, Column]) -> Column:
+        """If it is good: a CASE (`frames`)."""
+        if self.read is None:
+            return F.when(made["reason"].isNull(), made["row"])
+        fields = [made[name] for name in self.names]
+        return row_of(self.read, fields, made.get(LEFT), is_good=is_read(fields))
 
     def judged(
         self,
@@ -112,13 +137,13 @@ class Decoding:
         problem: Column | None = None,
     ) -> Judged:
         """A `problem` is the error of the payload's framing, in words."""
-        row = made["row"]
         if self.read is not None:
-            return judged(self.read, payload, row=row, left=made.get("left"), is_good=is_good, problem=problem)
+            fields = [made[name] for name in self.names]
+            return judged(self.read, payload, fields=fields, left=made.get(LEFT), is_good=is_good, problem=problem)
         reason, message = made["reason"], made["message"]
         is_tombstone = F.coalesce(reason == Reason.TOMBSTONE.value, F.lit(False))
         return Judged(
-            row=row,
+            row=made["row"],
             is_bad=reason.isNotNull() & ~is_tombstone,
             is_tombstone=is_tombstone,
             why=F.struct(reason.alias("reason"), message.alias("message")),

@@ -15,7 +15,15 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType
 
 from srfix.serde.errors import Reason, UsageError
-from srfix.serde.spark._pyspark.engines import PAYLOAD, PROBLEM, Decoding, decoded_type, decoding_of, framed_by_header
+from srfix.serde.spark._pyspark.engines import (
+    LEFT,
+    PAYLOAD,
+    PROBLEM,
+    Decoding,
+    decoded_type,
+    decoding_of,
+    framed_by_header,
+)
 from srfix.serde.spark._pyspark.jvm import Payload, in_words
 from srfix.serde.spark.errors import BAD_ROW_END
 from srfix.serde.spark.frame_types import quoted
@@ -88,6 +96,7 @@ _WHY: Final = "_srfix_why"
 IS_BAD: Final = "_srfix_is_bad"
 """The column that `raised_where` adds; it must be dropped."""
 _HEADER: Final = "_srfix_header"
+_LEFT: Final = "_srfix_left"
 _MARKED: Final = "_srfix_marked"
 _OURS: Final = (
     _FRAMED,
@@ -95,8 +104,8 @@ _OURS: Final = (
     _WHY,
     IS_BAD,
     _HEADER,
+    _LEFT,
     _MARKED,
-    *(_MADE + part for part in ("row", "left", "reason", "message")),
 )
 _HEADERS: Final = "headers"
 _named_metrics: Final[WeakKeyDictionary[SparkSession, Counter[str]]] = WeakKeyDictionary()
@@ -116,7 +125,9 @@ def decode_frame(
     """If `counts_unasked` is false, the caller counts a stream's rows."""
     role, names = plan.role, reason_columns(plan.role)
     column = role.value if column is None else column
-    check_payloads(df, column, (*_OURS, *astuple(names)))
+    made_names = [f"{_MADE}{number}" for number in range(len(decoding.names))]
+    ours = (*_OURS, *made_names)
+    check_payloads(df, column, (*ours, *astuple(names)))
     if df.isStreaming and isinstance(observe, Observation):
         raise UsageError(
             "A stream cannot use an Observation, because its micro-batches are counted one by one. Give observe a "
@@ -130,16 +141,17 @@ def decode_frame(
     # Spark may copy a column's expression to every use of the column, and so decode for every filter on it. But it
     # computes a generator only once for each row. The generator makes one row from each struct, also from a null one.
     made = F.inline(F.array(decoding.made(bytes_, headers)))
-    rows = frame.select("*", made.alias(*(_MADE + name for name in decoding.names)))
-    parts = {part: F.col(_MADE + part) for part in decoding.names}
+    rows = frame.select("*", made.alias(*made_names))
+    parts = dict(zip(decoding.names, map(F.col, made_names), strict=True))
+    if decoding.fallback is not None:
+        parts[LEFT] = F.col(_LEFT)
     if on_error == "fail" and observe is None:
-        judged = decoding.judged(parts, bytes_, is_good=decoding.is_good(parts["row"]), problem=problem)
-        row = parts["row"] if "left" not in parts else F.coalesce(parts["row"], parts["left"]["row"])
+        judged = decoding.judged(parts, bytes_, is_good=decoding.is_good(parts), problem=problem)
+        row = decoding.row(parts)
         rows = rows.where(_or_raised(judged.is_bad, raised(judged.words)))
-        row = F.when(bytes_.bytes_.isNotNull(), row)  # see `_or_raised`
-        return rows.withColumns({column: row, names.tombstone: row.isNull()}).drop(*_OURS)
+        return rows.withColumns({column: row, names.tombstone: row.isNull()}).drop(*ours)
     # A separate column, so that it is computed once, and occurs once in the query's text.
-    rows = rows.withColumn(_OK, decoding.is_good(parts["row"]))
+    rows = rows.withColumn(_OK, decoding.is_good(parts))
     judged = decoding.judged(parts, bytes_, is_good=F.col(_OK), problem=problem)
     # A null struct is a tombstone or a bad row. This column distinguishes them, even if the reasons are dropped.
     added = {names.tombstone: judged.is_tombstone}
@@ -158,7 +170,7 @@ def decode_frame(
         added = {names.reason: reason, names.message: message, names.payload: payload} | added
     if on_error == "fail":
         rows, row = raised_where(rows, judged.is_bad, raised(in_words(why, message)), row)
-    return rows.withColumns({column: row} | added).drop(*_OURS)
+    return rows.withColumns({column: row} | added).drop(*ours)
 
 
 def raised_where(rows: DataFrame, is_bad: Column, raised: Column, row: Column) -> tuple[DataFrame, Column]:
@@ -183,6 +195,9 @@ def _framed(df: DataFrame, decoding: Decoding, column: str) -> tuple[DataFrame, 
         # A separate column, because the engine uses the payload in many places.
         df = df.withColumn(_FRAMED, framed_by_header(payload, F.col(_HEADERS), decoding.plan.role))
         payload, problem = F.col(_FRAMED)[PAYLOAD], F.col(_FRAMED)[PROBLEM]
+    # Before the columns that Spark would otherwise send around its stage of Python.
+    if (left := decoding.left(Payload.of(payload))) is not None:
+        df = df.withColumn(_LEFT, left)
     frame, in_columns = Payload.of(payload).in_columns(df, _HEADER, _MARKED)
     return frame, in_columns, None, problem
 
@@ -275,12 +290,16 @@ def judged_payloads(decoding: Decoding, payload: Column, headers: Column | None 
         by_header = framed_by_header(payload, headers, decoding.plan.role)
         framed, problem, headers = by_header[PAYLOAD], [by_header[PROBLEM].alias(PROBLEM)], None
     made = decoding.made(Payload.of(framed), headers).alias("made")
+    left = decoding.left(Payload.of(framed))
     # A lambda's variable is computed once and can be used several times.
-    parts = F.array(F.struct(made, framed.alias("framed"), payload.alias("payload"), *problem))
+    others = problem if left is None else [*problem, left.alias(LEFT)]
+    parts = F.array(F.struct(made, framed.alias("framed"), payload.alias("payload"), *others))
 
     def judged(one: Column) -> Column:
         fields = {name: one["made"][name] for name in decoding.names}
-        is_good, why = decoding.is_good(fields["row"]), one[PROBLEM] if problem else None
+        if left is not None:
+            fields[LEFT] = one[LEFT]
+        is_good, why = decoding.is_good(fields), one[PROBLEM] if problem else None
         judgement = decoding.judged(fields, Payload.of(one["framed"]), is_good=is_good, problem=why)
         return F.struct(
             judgement.row.alias("row"),

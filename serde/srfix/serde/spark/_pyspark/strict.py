@@ -5,7 +5,7 @@ been read."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import and_
 from typing import Final, cast
@@ -38,25 +38,30 @@ _IS_LARGE: Final = tuple(int(part) for part in pyspark.__version__.split(".")[:2
 _LOCAL: Final = ("0001-01-01 00:00:00", "9999-12-31 23:59:59.999999")
 
 
-def is_pythons(columns: Columns, row: Column) -> Column | None:
-    """Whether Python can hold every value of a row (a frame's column, as it is used often); None if it always can."""
+def are_pythons(columns: Columns, row: Sequence[Column]) -> Column | None:
+    """Whether Python can hold every value of a row (columns of a frame, as they are used often); None if it always can."""
+    values = list(zip((field.type for field in columns), row, strict=True))
+    strings = [part for type_, part in values if type_ is ScalarType.STRING]
+    if len(strings) < _MANY_STRINGS:
+        return _all(_of(type_, part) for type_, part in values)
+    # In one check, like the items of an array, because a query's method has no room for tens of separate checks
+    # (`jvm.Payload`).
+    others = (_of(type_, part) for type_, part in values if type_ is not ScalarType.STRING)
+    joined = F.concat_ws(",", *strings)
+    # Before 4.3, the code of it makes the method too large; a lambda and what it gets are interpreted.
+    are_utf8 = F.forall(F.array(joined), _is_utf8) if _IS_LARGE else _is_utf8(joined)
+    return _all((are_utf8, *others))
+
+
+def fields_of(columns: Columns, struct: Column) -> list[Column]:
     names = [field.name for field in columns]
     if not are_distinct(names):
         # Spark finds a field by its name, and may ignore case, so a cast is used, which goes by position.
         names = [f"c{number}" for number in range(len(columns))]
         types = struct_type(spark_schema(columns)).fields
-        row = row.cast(StructType([StructField(name, part.dataType) for name, part in zip(names, types, strict=True)]))
-    values = {field: row.getField(name) for field, name in zip(columns, names, strict=True)}
-    strings = [part for field, part in values.items() if field.type is ScalarType.STRING]
-    if len(strings) < _MANY_STRINGS:
-        return _all(_of(field.type, part) for field, part in values.items())
-    # In one check, like the items of an array, because a query's method has no room for tens of separate checks
-    # (`jvm.Payload`).
-    others = (_of(field.type, part) for field, part in values.items() if field.type is not ScalarType.STRING)
-    joined = F.concat_ws(",", *strings)
-    # Before 4.3, the code of it makes the method too large; a lambda and what it gets are interpreted.
-    are_utf8 = F.forall(F.array(joined), _is_utf8) if _IS_LARGE else _is_utf8(joined)
-    return _all((are_utf8, *others))
+        fields = [StructField(name, part.dataType) for name, part in zip(names, types, strict=True)]
+        struct = struct.cast(StructType(fields))
+    return [struct.getField(name) for name in names]
 
 
 def _of(type_: ColumnType, value: Column) -> Column | None:
@@ -74,7 +79,7 @@ def _of(type_: ColumnType, value: Column) -> Column | None:
         case Map(values, keys):
             return _all((_of_items(keys, F.map_keys(value)), _of_items(values, F.map_values(value))))
         case Struct(fields):
-            return is_pythons(fields, value)
+            return are_pythons(fields, fields_of(fields, value))
         case _:
             return None
 
@@ -84,7 +89,7 @@ def _of_items(type_: ColumnType, values: Column) -> Column | None:
     match type_:
         case ScalarType.STRING:
             # A comma ends any broken character before it.
-            return _or_null(_is_utf8(F.array_join(values, ",")))
+            return _is_utf8(F.concat_ws(",", values))
         case ScalarType.DATE | ScalarType.TIMESTAMP | ScalarType.TIMESTAMP_NTZ:
             return _all((_of(type_, F.array_min(values)), _of(type_, F.array_max(values))))
     if _of(type_, F.lit(None)) is None:

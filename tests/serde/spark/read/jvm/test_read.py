@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import pickle
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from srfix.serde.columns.types import ColumnType
 from srfix.serde.formats.table import Format
 from srfix.serde.spark import PlannedRefusal, PlannedSchema
 from srfix.serde.spark.read.jvm.leaves import Bounds, EntriesToMap, OfFields, OfItems, OfValues, makes
-from srfix.serde.spark.read.jvm.read import AFTER, MAX_SHAPES, JvmRead, jvm_read
+from srfix.serde.spark.read.jvm.read import AFTER, MARK, MARKED, MAX_SHAPES, JvmRead, jvm_read
 from srfix.serde.wire import SchemaId
 from tests.serde.avro_schemas import MILLIS, array, decimal, entries, enum, fixed, logical, map_of, record
 from tests.serde.fuzz.engine_schemas import writer_schema
@@ -36,9 +37,7 @@ def rows_of(read: JvmRead, number: int = 0) -> tuple[dict[str, Any], dict[str, A
     """The records of a row in the writer's and the reader's schema of a shape."""
     shape = read.shapes[number]
     writer, reader = json.loads(shape.writer_schema), json.loads(shape.reader_schema)
-    return tuple(
-        next(part["type"] for part in schema["fields"] if part["name"] == "row") for schema in (writer, reader)
-    )
+    return {**writer, "fields": writer["fields"][1:-1]}, {**reader, "fields": reader["fields"][:-1]}
 
 
 def reader_types(read: JvmRead, number: int = 0) -> list[Any]:
@@ -97,7 +96,13 @@ class TestTheSchemas:
         assert shape.is_exact is is_exact
 
     @pytest.mark.parametrize(
-        ("columns", "fields"), [("`a-b` INT", ("a-b",)), ("a INT, A INT", ("a", "A")), ("A INT, f0 INT", ("A", "f0"))]
+        ("columns", "fields"),
+        [
+            ("`a-b` INT", ("a-b",)),
+            ("a INT, A INT", ("a", "A")),
+            ("A INT, f0 INT", ("A", "f0")),
+            ("A INT, `_SRFIX_mark` INT", ("A", "_SRFIX_mark")),
+        ],
     )
     def test_so_is_what_cannot_be_read_under_the_columns_names(self, columns: str, fields: tuple[str, ...]) -> None:
         schema: Json = {"type": "record", "name": "R", "fields": [{"name": name, "type": "int"} for name in fields]}
@@ -133,16 +138,14 @@ class TestTheSchemas:
         assert [part["type"] for part in writer["fields"]] == ["long", "long"]
         assert [part["type"] for part in reader["fields"]] == ["long", logical("long", f"timestamp-{unit}")]
 
-    def test_behind_the_row_a_reader_knows_one_choice_of_each(self) -> None:
+    def test_around_the_row_are_the_framing_and_a_mark(self) -> None:
         shape = jvm_read(plan_of("A INT", record(a="int"))).shapes[0]
         written, known = (json.loads(text)["fields"] for text in (shape.writer_schema, shape.reader_schema))
-        assert [part["name"] for part in written[:2]] == ["f", "row"]
-        assert all(part["type"][-1] == "null" for part in written[2:])
-        assert not {"null", "string", "bytes"} & {one for part in written[2:] for one in part["type"][:-1]}
-        assert bytes(2 * (len(part["type"]) - 1) for part in written[2:]) == AFTER
+        assert [part["type"] for part in written] == [fixed(5, "f"), "int", "long"]
+        assert [part["name"] for part in written[1:]] == [part["name"] for part in known] == ["A", MARK]
+        assert fastavro.schemaless_reader(io.BytesIO(AFTER), "long", None) == MARKED
         assert AFTER[0] not in AFTER[1:], "fewer bytes left over cannot look like those"
-        assert all(0 < byte < 0x80 for byte in AFTER)  # a number in more bytes than it needs ends with zero
-        assert known[1:] == [{"name": part["name"], "type": ["null"]} for part in written[2:]]
+        assert 0 not in AFTER, "a number in more bytes than it needs ends with zero"
 
     def test_it_is_made_once_for_a_plan_and_does_not_travel_with_it(self) -> None:
         plan = plan_of("A INT", record(a="int"))

@@ -33,7 +33,8 @@ _MAX_LEVELS: Final = 100
 _MAX_TYPES: Final = 5_000
 _MAX_FIXED_BYTES: Final = 2**24
 _AVRO_NAME: Final = re.compile("[A-Za-z_][A-Za-z0-9_]*")
-_OUR_NAME: Final = re.compile("f[0-9]+")
+OUR_PREFIX: Final = "_srfix"
+_OUR_NAME: Final = re.compile(f"f[0-9]+|(?i:{OUR_PREFIX}).*")
 
 
 class Unrepresentable(Exception):
@@ -68,16 +69,21 @@ def schemas(projection: Projection[AvroType]) -> Schemas:
         )
     if root.writer.node.is_bare_bytes:
         raise Unrepresentable("bare bytes are written without their length, but Spark expects it")
-    made, names = _Schemas(), [column.name for column in projection.columns]
-    # Not the columns' own names if Avro does not allow one, two differ only in case (for Spark they are equal), or one
-    # is srfix's.
-    own = are_distinct(names) and all(_AVRO_NAME.fullmatch(one) and not _OUR_NAME.fullmatch(one) for one in names)
+    made, names = _Schemas(), tuple(column.name for column in projection.columns)
+    own = names_in_spark(names) == names and all(map(_AVRO_NAME.fullmatch, names))
     if not projection.is_wrapped:
         return replace(made.bare(root, projection.columns[0].name, own=own), skips_items=made.skips_items)
     if root.writer.node.kind != "record":
         raise Unrepresentable(f"its root is a {describe(root.writer.node)}, not a record")
     assert isinstance(root.how, Fields)
     return replace(made.record(root.how, level=0, own=own), skips_items=made.skips_items)
+
+
+def names_in_spark(columns: Sequence[str]) -> tuple[str, ...]:
+    """Other names if two of the columns' differ only in case (for Spark they are equal), or one is srfix's."""
+    if are_distinct(columns) and not any(map(_OUR_NAME.fullmatch, columns)):
+        return tuple(columns)
+    return tuple(f"c{number}" for number in range(len(columns)))
 
 
 class _Schemas:

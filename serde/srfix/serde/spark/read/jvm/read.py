@@ -1,19 +1,21 @@
 """The jvm engine's plan, in plain Python: the instructions for Spark's own Avro, for each shape of writer schemas.
 
-A payload and the four bytes `AFTER` it are read as one record:
+A payload and the five bytes `AFTER` it are read as one record:
 
 | bytes | meaning |
 |---|---|
-| the payload | 5 bytes of framing, which are skipped, then the row |
-| `AFTER` | four unions; the reader knows only the last branch of each, null |
+| the payload | 5 bytes of framing, which are skipped, then the row's fields |
+| `AFTER` | a long, which is `MARKED` |
 
-`from_avro` itself notices neither surplus nor missing bytes. But with these unions, such bytes are not a known branch,
-so `from_avro` gives up. For such a record, the row is null, and not a struct of nulls.
+`from_avro` itself notices neither surplus nor missing bytes, but then it reads another number, or none. If it gives up,
+all fields are null. A row of few fields is no record of its own within that record, because Spark allocates each nested
+record anew, but the outermost only once.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -23,8 +25,16 @@ from srfix.serde.formats.avro import projection
 from srfix.serde.formats.table import Format, check_schema_type
 from srfix.serde.spark.interface import PlannedSchema
 from srfix.serde.spark.read.decisions import ReadDecisions
-from srfix.serde.spark.read.jvm.leaves import Fix
-from srfix.serde.spark.read.jvm.projection import Json, Schemas, Unrepresentable, record, schemas
+from srfix.serde.spark.read.jvm.leaves import Fix, OfFields
+from srfix.serde.spark.read.jvm.projection import (
+    OUR_PREFIX,
+    Json,
+    Schemas,
+    Unrepresentable,
+    names_in_spark,
+    record,
+    schemas,
+)
 from srfix.serde.spark.releases import arrow_or
 from srfix.serde.wire import PREFIX_ID_SIZE, SchemaId
 
@@ -32,14 +42,20 @@ MAX_SHAPES: Final = 30
 """With more branches than about this number, Spark's generated code becomes too large and slow."""
 
 _SHOWN_IDS: Final = 5
-_CHOICES: Final = ("boolean", "int", "long", "float", "double", "null")
-_BEHIND: Final = {name: _CHOICES[skipped:] for skipped, name in enumerate("abcd")}
-_FRAMING: Final = ("f", {"type": "fixed", "name": "f", "size": PREFIX_ID_SIZE})
-ROW: Final = "row"
-AFTER: Final = bytes(2 * (len(choices) - 1) for choices in _BEHIND.values())
-"""The bytes after a payload: the numbers of the last branches as Avro writes them, one byte each. The first byte occurs
-nowhere else in it, so a few surplus bytes cannot look like it. No byte is zero, because a number that takes more bytes
-than necessary may end with zero. The schemas for it are short, because every plan contains their text several times."""
+_FRAMING: Final[Json] = {
+    "name": f"{OUR_PREFIX}_framing",
+    "type": {"type": "fixed", "name": "f", "size": PREFIX_ID_SIZE},
+}
+ROW: Final = f"{OUR_PREFIX}_row"
+_FIELD: Final = 2
+_ROOM: Final = 56
+"""A query's method has room (`_pyspark.jvm.Payload`) for the code that makes a row of so many fields, twice, and shapes."""
+MARK: Final = f"{OUR_PREFIX}_mark"
+_MARK: Final[Json] = {"name": MARK, "type": "long"}
+AFTER: Final = bytes.fromhex("f2 e3 d1 c5 2a")
+"""The bytes after a payload, a long as Avro writes it. The first byte occurs nowhere else in it, so a few surplus bytes
+cannot look like it. No byte is zero, because a number that takes more bytes than necessary ends with zero."""
+MARKED: Final = 5_710_166_265
 
 UNSEEN: Final = (
     "Why a body cannot be read: the reason is DECODE_FAILED, even if the arrow engine gives another (TRUNCATED, "
@@ -95,6 +111,9 @@ class JvmRead:
     """Picklable."""
 
     row_schema: str
+    is_wide: bool
+    names: tuple[str, ...]
+    """Of what Spark's Avro gives: the row's fields, or `ROW` if they are many; then `MARK`."""
     shapes: tuple[JvmShape, ...]
     verdicts: tuple[JvmVerdict, ...]
     left: tuple[SchemaId, ...] = ()
@@ -161,8 +180,8 @@ def _made(plan: ReadDecisions) -> JvmRead | tuple[str, ...]:
             verdicts.setdefault(verdict, []).append(schema.schema_id)
         else:
             shape = JvmShape(
-                writer_schema=_text(_FRAMING, (ROW, outcome.writer), *_BEHIND.items()),
-                reader_schema=_text((ROW, outcome.reader), *((name, last[-1:]) for name, last in _BEHIND.items())),
+                writer_schema=_text(outcome.writer),
+                reader_schema=_text(outcome.reader),
                 fix=outcome.fix,
                 skips_items=outcome.skips_items,
                 is_exact=outcome.is_exact,
@@ -173,9 +192,12 @@ def _made(plan: ReadDecisions) -> JvmRead | tuple[str, ...]:
     by_size = sorted(shapes.items(), key=lambda shape: (len(shape[1]), shape[1][-1]), reverse=True)
     left = tuple(sorted(one for _, ids in by_size[MAX_SHAPES:] for one in ids))
     read = {shape for shape, _ in by_size[:MAX_SHAPES]}
+    is_wide = _FIELD * len(plan.columns) + len(read) > _ROOM
     return JvmRead(
         row_schema=row_schema,
-        shapes=tuple(replace(shape, schema_ids=tuple(ids)) for shape, ids in shapes.items() if shape in read),
+        is_wide=is_wide,
+        names=(*([ROW] if is_wide else names_in_spark([column.name for column in plan.columns])), MARK),
+        shapes=tuple(_framed(shape, ids, is_wide=is_wide) for shape, ids in shapes.items() if shape in read),
         left=left,
         verdicts=tuple(replace(verdict, schema_ids=tuple(ids)) for verdict, ids in verdicts.items()),
     )
@@ -197,8 +219,23 @@ def _planned(plan: ReadDecisions, planned: PlannedSchema) -> Schemas | SrfixErro
         return error
 
 
-def _text(*fields: tuple[str, Json]) -> str:
-    return json.dumps(record("r", fields), separators=(",", ":"))
+def _framed(shape: JvmShape, schema_ids: Iterable[SchemaId], *, is_wide: bool) -> JvmShape:
+    writer, reader = (json.loads(text) for text in (shape.writer_schema, shape.reader_schema))
+    fix = shape.fix
+    if is_wide:
+        writer, reader = (record("r", [(ROW, row)]) for row in (writer, reader))
+        fix = fix and OfFields(fields=((ROW, fix),))
+    return replace(
+        shape,
+        schema_ids=tuple(schema_ids),
+        writer_schema=_text({**writer, "fields": [_FRAMING, *writer["fields"], _MARK]}),
+        reader_schema=_text({**reader, "fields": [*reader["fields"], _MARK]}),
+        fix=fix,
+    )
+
+
+def _text(schema: Json) -> str:
+    return json.dumps(schema, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
