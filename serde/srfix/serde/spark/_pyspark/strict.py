@@ -32,8 +32,8 @@ BEYOND_PYTHON: Final = (
     "integers."
 )
 
-_MANY_STRINGS: Final = 24
-"""With fewer values in a row, separate checks are faster."""
+_MANY_STRINGS: Final = 24 if hasattr(F, "is_valid_utf8") else 8
+"""With fewer values in a row, separate checks are faster. Spark 3.5 has more code for each."""
 _IS_LARGE: Final = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) < (4, 3)
 _LOCAL: Final = ("0001-01-01 00:00:00", "9999-12-31 23:59:59.999999")
 
