@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from srfix.serde import BadRow, CaseRule, Reason, ResolveError, SerdeContext, deserialize_many
 from srfix.serde.spark import OnBadRow, PlannedRefusal, ReadPlan, from_registry
+from srfix.serde.spark.read.jvm.read import AFTER
 from srfix.serde.spark.releases import lacks_arrow
 from srfix.serde.wire import SchemaId, frame_id
 from tests.bench import spark_data
@@ -229,10 +230,23 @@ class TestTraps:
         (row,) = decoded(spark, plan_of("A STRING", schema), [payload_of(1, schema, {"a": None})])
         assert row == {"row": {"A": None}, "reason": None, "message": None}
 
-    def test_bytes_left_over_are_noticed(self, spark: SparkSession) -> None:
-        schema = record(a="int")
-        payloads = [frame_id(1, b"\2" + bytes(range(size))) for size in range(40)]
-        assert check(spark, plan_of("A INT", schema), payloads) == [None] + ["DECODE_FAILED"] * 39
+    @pytest.mark.parametrize("columns", ["A INT, B STRING", "A STRING, B STRING", "A BIGINT", "wide"])
+    def test_bytes_left_over_or_missing_are_noticed(self, spark: SparkSession, columns: str) -> None:
+        wide = {f"c{number}": ["null", "string"] for number in range(30)} if columns == "wide" else {}
+        # A time of day is looked at, a text is cast, and the last field may take bytes of what comes after the payload.
+        schema = record(a=logical("int", "time-millis") if columns == "A BIGINT" else "int", **wide, b="string")
+        columns = columns.replace("wide", "A INT, B STRING, " + ", ".join(f"{name.upper()} STRING" for name in wide))
+        good = payload_of(1, schema, {"a": 5, "b": "text", **dict.fromkeys(wide)})
+        marks = [AFTER[first:last] for first in range(5) for last in range(first + 1, 6) if last - first < 5]
+        behind = [b"\0", b"\x80\0", *(bytes(range(size)) for size in range(1, 40)), *marks]
+        behind += [one + other for one, other in product(marks, repeat=2) if not (one + other).startswith(AFTER)]
+        behind += [AFTER[:4] + bytes([AFTER[4] | 0x80]), AFTER[::-1]]
+        short = [good[:size] for size in range(len(good))]
+        # So long that the string takes all of the mark but some bytes, or more.
+        long = [good[:-5] + bytes([2 * (4 + more)]) + b"text" for more in range(1, 9)]
+        payloads = [good, *(good + more for more in behind), *short, *long]
+        reasons = check(spark, plan_of(columns, schema), payloads)
+        assert (reasons[0], None in reasons[1:]) == (None, False)
 
     def test_a_nested_record_in_another_order_is_not_swapped(self, spark: SparkSession) -> None:
         schema = record(nested=record("I", y="int", x="int"), items=array(record("J", y="int", x="int")))
