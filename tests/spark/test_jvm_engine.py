@@ -234,8 +234,10 @@ class TestTraps:
     def test_bytes_left_over_or_missing_are_noticed(self, spark: SparkSession, columns: str) -> None:
         wide = {f"c{number}": ["null", "string"] for number in range(30)} if columns == "wide" else {}
         # A time of day is looked at, a text is cast, and the last field may take bytes of what comes after the payload.
-        schema = record(a=logical("int", "time-millis") if columns == "A BIGINT" else "int", **wide, b="string")
-        columns = columns.replace("wide", "A INT, B STRING, " + ", ".join(f"{name.upper()} STRING" for name in wide))
+        schema = record(
+            a=logical("int", "time-millis") if columns in ("A BIGINT", "wide") else "int", **wide, b="string"
+        )
+        columns = columns.replace("wide", "A BIGINT, B STRING, " + ", ".join(f"{name.upper()} STRING" for name in wide))
         good = payload_of(1, schema, {"a": 5, "b": "text", **dict.fromkeys(wide)})
         marks = [AFTER[first:last] for first in range(5) for last in range(first + 1, 6) if last - first < 5]
         behind = [b"\0", b"\x80\0", *(bytes(range(size)) for size in range(1, 40)), *marks]

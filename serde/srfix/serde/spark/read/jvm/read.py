@@ -32,7 +32,6 @@ from srfix.serde.spark.read.jvm.projection import (
     Schemas,
     Unrepresentable,
     names_in_spark,
-    record,
     schemas,
 )
 from srfix.serde.spark.releases import arrow_or
@@ -162,7 +161,7 @@ def _made(plan: ReadDecisions) -> JvmRead | tuple[str, ...]:
     except ColumnError as error:
         reasons.append(error.message)
     # Grouped by fix as well as by text: Spark reads TIME and INT in the same way, but they need different fixes.
-    shapes: dict[JvmShape, list[SchemaId]] = {}
+    shapes: dict[JvmShape, tuple[Schemas, list[SchemaId]]] = {}
     verdicts: dict[JvmVerdict, list[SchemaId]] = {}
     for refused in plan.refusals:
         verdict = JvmVerdict(reason=refused.reason, message=str(refused.error), is_refusal=True)
@@ -180,24 +179,24 @@ def _made(plan: ReadDecisions) -> JvmRead | tuple[str, ...]:
             verdicts.setdefault(verdict, []).append(schema.schema_id)
         else:
             shape = JvmShape(
-                writer_schema=_text(outcome.writer),
-                reader_schema=_text(outcome.reader),
+                writer_schema=_text(_fields(outcome.writer)),
+                reader_schema=_text(_fields(outcome.reader)),
                 fix=outcome.fix,
                 skips_items=outcome.skips_items,
                 is_exact=outcome.is_exact,
             )
-            shapes.setdefault(shape, []).append(schema.schema_id)
+            shapes.setdefault(shape, (outcome, []))[1].append(schema.schema_id)
     if reasons:
         return tuple(reasons)
-    by_size = sorted(shapes.items(), key=lambda shape: (len(shape[1]), shape[1][-1]), reverse=True)
-    left = tuple(sorted(one for _, ids in by_size[MAX_SHAPES:] for one in ids))
-    read = {shape for shape, _ in by_size[:MAX_SHAPES]}
+    by_size = sorted(shapes, key=lambda shape: (len(shapes[shape][1]), shapes[shape][1][-1]), reverse=True)
+    left = tuple(sorted(one for shape in by_size[MAX_SHAPES:] for one in shapes[shape][1]))
+    read = set(by_size[:MAX_SHAPES])
     is_wide = _FIELD * len(plan.columns) + len(read) > _ROOM
     return JvmRead(
         row_schema=row_schema,
         is_wide=is_wide,
         names=(*([ROW] if is_wide else names_in_spark([column.name for column in plan.columns])), MARK),
-        shapes=tuple(_framed(shape, ids, is_wide=is_wide) for shape, ids in shapes.items() if shape in read),
+        shapes=tuple(_framed(shape, *of, is_wide=is_wide) for shape, of in shapes.items() if shape in read),
         left=left,
         verdicts=tuple(replace(verdict, schema_ids=tuple(ids)) for verdict, ids in verdicts.items()),
     )
@@ -219,23 +218,25 @@ def _planned(plan: ReadDecisions, planned: PlannedSchema) -> Schemas | SrfixErro
         return error
 
 
-def _framed(shape: JvmShape, schema_ids: Iterable[SchemaId], *, is_wide: bool) -> JvmShape:
-    writer, reader = (json.loads(text) for text in (shape.writer_schema, shape.reader_schema))
-    fix = shape.fix
-    if is_wide:
-        writer, reader = (record("r", [(ROW, row)]) for row in (writer, reader))
-        fix = fix and OfFields(fields=((ROW, fix),))
+def _framed(shape: JvmShape, row: Schemas, schema_ids: Iterable[SchemaId], *, is_wide: bool) -> JvmShape:
+    writer, reader = ([{"name": ROW, "type": each}] if is_wide else _fields(each) for each in (row.writer, row.reader))
     return replace(
         shape,
         schema_ids=tuple(schema_ids),
-        writer_schema=_text({**writer, "fields": [_FRAMING, *writer["fields"], _MARK]}),
-        reader_schema=_text({**reader, "fields": [*reader["fields"], _MARK]}),
-        fix=fix,
+        writer_schema=_text([_FRAMING, *writer, _MARK]),
+        reader_schema=_text([*reader, _MARK]),
+        fix=OfFields(fields=((ROW, row.fix),)) if is_wide and row.fix else row.fix,
     )
 
 
-def _text(schema: Json) -> str:
-    return json.dumps(schema, separators=(",", ":"))
+def _fields(row: Json) -> list[Json]:
+    assert isinstance(row, dict)
+    fields: list[Json] = row["fields"]
+    return fields
+
+
+def _text(fields: list[Json]) -> str:
+    return json.dumps({"type": "record", "name": "r", "fields": fields}, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
