@@ -131,7 +131,7 @@ def test_a_position_is_waited_for_and_never_undercut(start: Start) -> None:
         ("/stores/users/keys/k?max_lag=much", 400, "max_lag"),
         ("/stores/users/keys/k?min_position=%%", 400, "min_position"),
         ("/stores/users/keys?from=k5&to=k48", 400, "`from` is above `to`"),
-        ("/stores/users/count?from=int:10&to=int:9", 400, "`from` is above `to`"),
+        ("/stores/users/count?from=int:-1&to=int:9", 400, "a negative number is above all others"),
         ("/nothing", 404, "Not Found"),
     ],
 )

@@ -19,7 +19,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from srfix.recovery.documents import Document
-from srfix.recovery.serving.asking import freshness_of, key_of, keys_of, params_of, refuse_swapped, within_of
+from srfix.recovery.serving.asking import freshness_of, key_of, keys_of, params_of, within_of
 from srfix.recovery.serving.documents import (
     MOST_ROWS,
     MOST_TIMEOUT_S,
@@ -216,9 +216,11 @@ class Api:
         form = store.spec.store.kind.format
         if not (form.is_windowed if what == _WINDOWS else form.is_of_sessions):
             raise HTTPException(400, f"The store {store.name} ({form.value}) has no {what}.")
-        if form.is_windowed:  # a session may begin before the one time and end after the other
-            refuse_swapped(params.first, params.last)
-        within = RowFilter(window_from_ms=params.first, window_to_ms=params.last)
+        first, last = params.first, params.last
+        if form.is_windowed and first is not None and last is not None and first > last:
+            # Not for sessions: one may begin before the one time, and end after the other.
+            raise HTTPException(400, "No window is between `from` and `to`, because `from` is above `to`: swap them.")
+        within = RowFilter(window_from_ms=first, window_to_ms=last)
         question = Question(keys=await keys_of(store, key_of(request)), within=within)
         return await self._whole(self.asked(store, question, params))
 

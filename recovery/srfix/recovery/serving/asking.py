@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qsl, unquote_to_bytes
 
 import msgspec
@@ -78,16 +78,12 @@ def within_of(params: WithinKeys) -> Question:
     prefix, first, last = (
         None if text is None else key_bytes(text) for text in (params.prefix, params.first, params.last)
     )
-    refuse_swapped(first, last)
-    return Question(within=RowFilter(prefix=prefix, first=first, last=last))
-
-
-def refuse_swapped(first: Any, last: Any) -> None:
-    """:raises UsageError: if nothing is between the two."""
     if first is not None and last is not None and first > last:
         raise UsageError(
-            "`from` is above `to` (keys are compared by their bytes), so that no row is between: swap them."
+            "No key is between `from` and `to`, because `from` is above `to`. Keys are compared by their bytes, so a negative "
+            "number is above all others."
         )
+    return Question(within=RowFilter(prefix=prefix, first=first, last=last))
 
 
 def freshness_of(params: Fresh, store: Served) -> Freshness:

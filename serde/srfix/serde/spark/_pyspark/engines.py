@@ -107,7 +107,8 @@ class Decoding:
         return jvm_rows(self.read, payload)
 
     def left(self, payload: Payload) -> Column | None:
-        """What the fallback makes of a payload that the jvm engine does not know. What is `made` then has it as `LEFT`."""
+        """What the fallback makes of a payload that the jvm engine does not know; None if there is no fallback. The caller
+        puts it under `LEFT` beside the parts of `made`."""
         if self.read is None or self.fallback is None:
             return None
         is_known = has_id(payload, self.read.schema_ids) if self.read.schema_ids else F.lit(False)
@@ -122,7 +123,7 @@ class Decoding:
         return is_read(fields) if holds is None else is_read(fields) & holds
 
     def row(self, made: Mapping[str, Column]) -> Column:
-        """If it is good: a CASE (`frames`)."""
+        """The row, or null. It is a CASE, for the reason that `frames._or_raised` gives."""
         if self.read is None:
             return F.when(made["reason"].isNull(), made["row"])
         fields = [made[name] for name in self.names]

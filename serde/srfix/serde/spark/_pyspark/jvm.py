@@ -64,7 +64,7 @@ class Payload:
     @classmethod
     def of(cls, bytes_: Column) -> Payload:
         header = F.substring(bytes_, 1, PREFIX_ID_SIZE)
-        # `concat` does the same in twice the time.
+        # This copies the bytes once; `concat` copies each of its arguments by a call of its own.
         marked = F.call_function("rpad", bytes_, F.length(bytes_) + len(AFTER), F.lit(AFTER))
         return cls(bytes_=bytes_, header=header, marked=marked)
 
@@ -97,8 +97,8 @@ def judged(
     is_good: Column,
     problem: Column | None = None,
 ) -> Judged:
-    """`is_good` says whether there is a row whose values Python can all hold (`strict`); it is never null. Without what is
-    left, payloads of unknown schemas are bad rows."""
+    """`is_good` says whether there is a row whose values Python can all hold (`strict`); it is never null.
+    `left` is what the fallback made; without a fallback, payloads of unknown schemas are bad rows."""
     is_tombstone = payload.bytes_.isNull() if problem is None else payload.bytes_.isNull() & problem.isNull()
     is_bad = ~is_good & ~is_tombstone
     verdicts = _verdicts(read, payload, left)
@@ -129,10 +129,12 @@ def is_read(fields: Sequence[Column]) -> Column:
 
 
 def row_of(read: JvmRead, fields: Sequence[Column], left: Column | None, *, is_good: Column) -> Column:
-    """The row of what was read, or what is left."""
+    """The row that Spark's Avro read if it is good, otherwise the fallback's (null without a fallback)."""
     type_ = struct_type(read.row_schema)
-    named = (value.alias(field.name) for value, field in zip(fields, type_.fields, strict=False))
-    row = fields[0] if read.is_wide else F.struct(*named)
+    if read.is_wide:
+        row = fields[0]
+    else:
+        row = F.struct(*(value.alias(field.name) for value, field in zip(fields[:-1], type_.fields, strict=True)))
     # The null carries the full type with its nullability, which no single shape has.
     return F.when(is_good, row).otherwise(F.lit(None).cast(type_) if left is None else left["row"])
 

@@ -48,13 +48,15 @@ _FRAMING: Final[Json] = {
 ROW: Final = f"{OUR_PREFIX}_row"
 _FIELD: Final = 2
 _ROOM: Final = 56
-"""A query's method has room (`_pyspark.jvm.Payload`) for the code that makes a row of so many fields, twice, and shapes."""
+"""If `_FIELD` times the columns plus the shapes is more than this, the row stays a record of its own (`ROW`): the code that
+makes a row of separate fields would make the query's method larger than HotSpot compiles (`_pyspark.jvm.Payload`)."""
 MARK: Final = f"{OUR_PREFIX}_mark"
 _MARK: Final[Json] = {"name": MARK, "type": "long"}
 AFTER: Final = bytes.fromhex("f2 e3 d1 c5 2a")
 """The bytes after a payload, a long as Avro writes it. The first byte occurs nowhere else in it, so a few surplus bytes
 cannot look like it. No byte is zero, because a number that takes more bytes than necessary ends with zero."""
 MARKED: Final = 5_710_166_265
+"""The number that these bytes are."""
 
 UNSEEN: Final = (
     "Why a body cannot be read: the reason is DECODE_FAILED, even if the arrow engine gives another (TRUNCATED, "
@@ -110,13 +112,17 @@ class JvmRead:
     """Picklable."""
 
     row_schema: str
-    is_wide: bool
     names: tuple[str, ...]
     """Of what Spark's Avro gives: the row's fields, or `ROW` if they are many; then `MARK`."""
     shapes: tuple[JvmShape, ...]
     verdicts: tuple[JvmVerdict, ...]
     left: tuple[SchemaId, ...] = ()
     """Ids of shapes beyond `MAX_SHAPES`, ascending; another engine reads them."""
+
+    @property
+    def is_wide(self) -> bool:
+        """True if the row is a record of its own."""
+        return self.names[0] == ROW
 
     @property
     def left_over(self) -> str:
@@ -194,7 +200,6 @@ def _made(plan: ReadDecisions) -> JvmRead | tuple[str, ...]:
     is_wide = _FIELD * len(plan.columns) + len(read) > _ROOM
     return JvmRead(
         row_schema=row_schema,
-        is_wide=is_wide,
         names=(*([ROW] if is_wide else names_in_spark([column.name for column in plan.columns])), MARK),
         shapes=tuple(_framed(shape, *of, is_wide=is_wide) for shape, of in shapes.items() if shape in read),
         left=left,
