@@ -3,8 +3,10 @@ shapes of schemas, with casts and without; and the census of both beside a bare 
 
     make bench-spark        (python -m tests.bench.bench_spark [--records N] [--rounds R])
 
-CPU time of the JVM and its Python workers together, the median of the rounds, in one session of two cores; the routes take
-turns. Wall times stand beside and are only told. Every route's rows are counted and summed before it is measured.
+CPU time of the tasks: of their threads in the JVM and of the Python workers, the median of the rounds; the routes take turns.
+What else the JVM does is a half of its CPU time in runs of this size, and differs from turn to turn: it compiles, collects,
+and plans each query. One task runs at a time, because two on the two halves of a core slow each other down. Wall times stand
+beside and are only told. Every route's rows are counted and summed before it is measured.
 """
 
 from __future__ import annotations
@@ -50,7 +52,9 @@ Transform: TypeAlias = Callable[[DataFrame], DataFrame]
 
 _PARTITIONS: Final = 4
 _RECORDS_A_KEY: Final = 10
-_TURNS_TO_WARM_UP: Final = 3
+_TURNS_TO_WARM_UP: Final = 6
+_OF_TASKS: Final = ("Executor task", "stdout writer")
+"""How the names of their threads begin: that of the task, and on old Sparks the one that writes to its Python worker."""
 _BINARY: Final = "binary only"
 _NOTHING: Final = "by hand: mapInArrow, nothing done"
 _ONE_ID: Final = "from_avro, one id"
@@ -73,23 +77,34 @@ _FILTER: Final = "partition = 0 AND offset % 10 = 0"
 _TO_AVRO: Final = "by hand: to_avro"
 
 
-def cpu_of_descendants() -> dict[int, float]:
-    """User and system seconds of this process's living descendants, by their ids: the JVM, the Python daemon and its
-    workers. They are of the clock of each process (Linux' `CPUCLOCK_SCHED`): /proc/*/stat counts in hundredths.
+def cpu_of_tasks() -> dict[str, float]:
+    """User and system seconds of each living thread and process that does the work of tasks: in the JVM the threads of that
+    name, and whatever else descends from this process: the Python daemon and its workers. The seconds are those of Linux'
+    scheduler: /proc/*/stat counts in hundredths.
     """
     parents: dict[int, int] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(FileNotFoundError, ProcessLookupError):
             fields = stat.read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
             parents[int(stat.parent.name)] = int(fields[1])
-    spent: dict[int, float] = {}
+    spent: dict[str, float] = {}
     for process in parents:
         ancestor: int | None = parents[process]
         while ancestor not in (None, 0, os.getpid()):
             ancestor = parents.get(ancestor)
         if ancestor == os.getpid():
             with suppress(OSError):
-                spent[process] = time.clock_gettime(~process << 3 | 2)
+                spent |= _cpu_of(Path(f"/proc/{process}"))
+    return spent
+
+
+def _cpu_of(process: Path) -> dict[str, float]:
+    is_jvm = (process / "comm").read_text().strip() == "java"
+    spent: dict[str, float] = {}
+    for thread in (process / "task").iterdir():
+        with suppress(OSError):
+            if not is_jvm or (thread / "comm").read_text().startswith(_OF_TASKS):
+                spent[str(thread)] = int((thread / "schedstat").read_text().split()[0]) / 1e9
     return spent
 
 
@@ -114,12 +129,12 @@ def measured(routes: Mapping[str, DataFrame], *, records: int, rounds: int) -> t
         while left:
             name = left[-1]
             routes[name].sparkSession.sparkContext._jvm.System.gc()  # type: ignore[union-attr]
-            cpu_before, wall_before = cpu_of_descendants(), time.perf_counter()
+            cpu_before, wall_before = cpu_of_tasks(), time.perf_counter()
             run(routes[name])
-            wall_spent, cpu_after = time.perf_counter() - wall_before, cpu_of_descendants()
+            wall_spent, cpu_after = time.perf_counter() - wall_before, cpu_of_tasks()
             if cpu_before.keys() - cpu_after.keys():
-                continue  # a process that has ended took its part of the turn with it: once more
-            spent = sum(seconds - cpu_before.get(process, 0.0) for process, seconds in cpu_after.items())
+                continue  # what has ended took its part of the turn with it: once more
+            spent = sum(seconds - cpu_before.get(thread, 0.0) for thread, seconds in cpu_after.items())
             wall[left.pop()].append(wall_spent * 1e9 / records)
             cpu[name].append(spent * 1e9 / records)
     return Figures(spent=cpu), Figures(spent=wall)
@@ -132,11 +147,13 @@ def session(scratch: Path) -> Iterator[SparkSession]:
 
     release = ".".join(pyspark.__version__.split(".")[:2])
     spark = (
-        SparkSession.builder.master("local[2]")
+        SparkSession.builder.master("local[1]")
         .config("spark.jars", ",".join(map(str, fetch(spark_jars(release)))))
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.memory", "3g")
+        # Its collections are short and all at once; G1's threads work beside the tasks all the time.
+        .config("spark.driver.extraJavaOptions", "-XX:+UseParallelGC")
         .config(map={**with_avro_limits({})})
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
