@@ -248,7 +248,8 @@ class TestFallback:
         fallback = FallbackDecoder(decode)
         for size in (10_000, 0, 7, 10_000, 20_000):
             decoded = fallback(pa.nulls(size, pa.binary()))
-            assert (len(decoded), decoded.null_count, decoded.type) == (size, size, decode.type)
+            assert (len(decoded), decoded.null_count, decoded.type) == (size, size, pa.list_(decode.type))
+            assert decoded.flatten().nbytes == 0
         assert decode.asked == 0
 
     @pytest.mark.parametrize("given", [(0,), (4,), (0, 2, 4), (1, 3), tuple(range(5))])
@@ -262,5 +263,5 @@ class TestFallback:
         payloads = [one if number in given else None for number, one in enumerate(whole)]
         decoded = FallbackDecoder(decode)(pa.array(payloads, pa.binary()))
         wanted = PlanDecoder(plan)(pa.array(whole, pa.binary())).to_pylist()
-        assert decoded.to_pylist() == [one if number in given else None for number, one in enumerate(wanted)]
-        assert (decode.asked, decoded.type) == (len(given), decode.type)
+        assert decoded.to_pylist() == [[one] if number in given else None for number, one in enumerate(wanted)]
+        assert (decode.asked, decoded.type) == (len(given), pa.list_(decode.type))

@@ -11,7 +11,7 @@ from typing import Final
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructType
+from pyspark.sql.types import ArrayType, DataType, StringType, StructType
 
 from srfix.serde.errors import Reason
 from srfix.serde.registry.secret import pickled_with_secrets
@@ -68,18 +68,19 @@ def arrow_decoded(
     columns = [payload]
     if headers is not None:  # only those that name a schema are sent to the workers
         columns.append(F.filter(headers, lambda header: header["key"] == schema_id_header(plan.role)))
-    return _called("plan_decoder", plan, *columns, is_deterministic=behind_barrier)
+    return _called("plan_decoder", plan, decoded_type(plan), *columns, is_deterministic=behind_barrier)
 
 
 def arrow_fallback(plan: ReadPlan, payload: Column) -> Column:
     """Null in the rows that need no decoding gives null; a batch with only nulls takes no time."""
-    return _called("fallback_decoder", plan, payload, is_deterministic=True)
+    type_ = ArrayType(decoded_type(plan))
+    return F.get(_called("fallback_decoder", plan, type_, payload, is_deterministic=True), F.lit(0))
 
 
-def _called(factory: str, plan: ReadPlan, *columns: Column, is_deterministic: bool) -> Column:
+def _called(factory: str, plan: ReadPlan, type_: DataType, *columns: Column, is_deterministic: bool) -> Column:
     require_arrow()
     shipped = Shipped(f"srfix.serde.spark.worker.decode:{factory}", pickled_with_secrets(plan))
-    decode = F.arrow_udf(shipped, decoded_type(plan))  # type: ignore[attr-defined]
+    decode = F.arrow_udf(shipped, type_)  # type: ignore[attr-defined]
     decoded: Column = (decode if is_deterministic else decode.asNondeterministic())(*columns)
     return decoded
 

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from srfix.serde.arrow.decode import BatchEngine, ValueWise, arrow_text, reason_columns
 from srfix.serde.arrow.kernel_wise import KernelWise
-from srfix.serde.arrow.types import arrow_schema, pyarrow
+from srfix.serde.arrow.types import arrow_schema, pyarrow, pyarrow_compute
 from srfix.serde.batches.rows import deserialize_many, without_frames
 from srfix.serde.bounds import bound_payloads, remember
 from srfix.serde.deserializer import SchemaDeserializer
@@ -116,27 +116,21 @@ class PlanDecoder:
 
 
 class FallbackDecoder:
-    """Nulls are rows that the other engine has read, and cost nothing."""
+    """Nulls are rows that the other engine has read, and cost nothing. What it decodes is in lists of one, because Arrow has
+    room for each column also in the rows of a struct that are null, and sends it."""
 
     def __init__(self, decode: PlanDecoder) -> None:
         self._decode = decode
-        self._nothing: pa.Array | None = None
+        self._type = pyarrow().list_(pyarrow().field("element", decode.type))
 
     def __call__(self, payloads: pa.Array) -> pa.Array:
-        """Like `PlanDecoder`, but null gives null: no row, reason or message."""
-        size = len(payloads)
-        if payloads.null_count == size:
-            # All batches except the last have the same size, so the array is made once.
-            if self._nothing is None or len(self._nothing) < size:
-                self._nothing = pyarrow().nulls(size, self._decode.type)
-            return self._nothing[:size] if len(self._nothing) > size else self._nothing
-        if payloads.null_count == 0:
-            return self._decode(payloads)
+        """A list of what `PlanDecoder` gives; null gives null."""
         pa = pyarrow()
-        decoded = self._decode(payloads.drop_null())
-        validity = payloads.is_valid().to_pylist()
-        number = iter(range(len(decoded)))
-        return decoded.take(pa.array([next(number) if one else None for one in validity], pa.int64()))
+        if payloads.null_count == len(payloads):
+            return pa.nulls(len(payloads), self._type)
+        ends = pyarrow_compute().cumulative_sum(payloads.is_valid().cast(pa.int32()))
+        offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
+        return pa.ListArray.from_arrays(offsets, self._decode(payloads.drop_null()), self._type, mask=payloads.is_null())
 
 
 plan_decoder = made_once(PlanDecoder)
