@@ -130,7 +130,9 @@ class FallbackDecoder:
             return pa.nulls(len(payloads), self._type)
         ends = pyarrow_compute().cumulative_sum(payloads.is_valid().cast(pa.int32()))
         offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
-        return pa.ListArray.from_arrays(offsets, self._decode(payloads.drop_null()), self._type, mask=payloads.is_null())
+        return pa.ListArray.from_arrays(
+            offsets, self._decode(payloads.drop_null()), self._type, mask=payloads.is_null()
+        )
 
 
 plan_decoder = made_once(PlanDecoder)
