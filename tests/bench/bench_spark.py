@@ -78,9 +78,9 @@ _TO_AVRO: Final = "by hand: to_avro"
 
 
 def cpu_of_tasks() -> dict[str, float]:
-    """User and system seconds of each living thread and process that does the work of tasks: in the JVM the threads of that
-    name, and whatever else descends from this process: the Python daemon and its workers. The seconds are those of Linux'
-    scheduler: /proc/*/stat counts in hundredths.
+    """User and system seconds of each living thread that does the work of tasks: those of that name in the JVM, and all of
+    Spark's Python daemon and its workers. What plans a query is not among them. The seconds are those of Linux' scheduler:
+    /proc/*/stat counts in hundredths.
     """
     parents: dict[int, int] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -99,11 +99,11 @@ def cpu_of_tasks() -> dict[str, float]:
 
 
 def _cpu_of(process: Path) -> dict[str, float]:
-    is_jvm = (process / "comm").read_text().strip() == "java"
+    is_daemon = b"pyspark.daemon" in (process / "cmdline").read_bytes()
     spent: dict[str, float] = {}
     for thread in (process / "task").iterdir():
         with suppress(OSError):
-            if not is_jvm or (thread / "comm").read_text().startswith(_OF_TASKS):
+            if is_daemon or (thread / "comm").read_text().startswith(_OF_TASKS):
                 spent[str(thread)] = int((thread / "schedstat").read_text().split()[0]) / 1e9
     return spent
 
