@@ -128,6 +128,21 @@ class TestScan:
         earlier = lines("scan", OLD, "--store", "win", "--window-to", str(TS))
         assert {row["window"]["start_ms"] for row in earlier} == {TS}
 
+    @pytest.mark.parametrize(
+        ("store", "bounds", "said"),
+        [
+            ("ts", ("--from", "int:-1", "--to", "int:9"), "--from is above --to. Keys are compared by their bytes"),
+            ("win", ("--window-from", "2", "--window-to", "1"), "--window-from is above --window-to: swap them."),
+        ],
+    )
+    def test_a_range_that_is_swapped_is_refused(self, store: str, bounds: tuple[str, ...], said: str) -> None:
+        done = srfix("state", "scan", OLD, "--store", store, *bounds)
+        assert (done.returncode, said in " ".join(done.stderr.split())) == (2, True), done.stderr
+
+    def test_a_session_may_begin_before_the_one_time_and_end_after_the_other(self) -> None:
+        rows = lines("scan", OLD, "--store", "sess", "--window-from", str(TS + 2), "--window-to", str(TS + 1))
+        assert (rows[0]["window"]["start_ms"], rows[0]["window"]["end_ms"]) == (TS, TS + 1000)
+
     def test_what_is_beyond_the_retention_is_marked(self) -> None:
         for retention, marks in ((60_000, {TS: True, TS + 60_000: False}), (60_001, {TS: False, TS + 60_000: False})):
             rows = lines("scan", OLD, "--store", "win", "--retention-ms", str(retention))

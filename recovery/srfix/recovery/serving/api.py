@@ -216,11 +216,8 @@ class Api:
         form = store.spec.store.kind.format
         if not (form.is_windowed if what == _WINDOWS else form.is_of_sessions):
             raise HTTPException(400, f"The store {store.name} ({form.value}) has no {what}.")
-        first, last = params.first, params.last
-        if form.is_windowed and first is not None and last is not None and first > last:
-            # Not for sessions: one may begin before the one time, and end after the other.
-            raise HTTPException(400, "No window is between `from` and `to`, because `from` is above `to`: swap them.")
-        within = RowFilter(window_from_ms=first, window_to_ms=last)
+        within = RowFilter(window_from_ms=params.first, window_to_ms=params.last)
+        within.refuse_swapped(form)
         question = Question(keys=await keys_of(store, key_of(request)), within=within)
         return await self._whole(self.asked(store, question, params))
 
@@ -229,7 +226,7 @@ class Api:
 
     async def count(self, request: Request, params: WithinKeys) -> Response:
         store = self.store(request.path_params["store"])
-        return await self._whole(self.asked(store, replace(within_of(params), counts=True), params))
+        return await self._whole(self.asked(store, replace(within_of(params, store), counts=True), params))
 
     def asked(self, store: Served, question: Question, params: Fresh, freshness: Freshness | None = None) -> Asked:
         fresh = freshness or freshness_of(params, store)
@@ -270,7 +267,7 @@ class Api:
 
     async def all_rows(self, request: Request, params: WithinKeys) -> Response:
         store = self.store(request.path_params["store"])
-        asked, gathered = self.asked(store, within_of(params), params), Gathered()
+        asked, gathered = self.asked(store, within_of(params, store), params), Gathered()
         pieces = self.gathering.pieces(asked, gathered)
         first = await anext(pieces, None)
         if first is None and gathered.failed:

@@ -74,16 +74,14 @@ async def written_keys(store: Served, keys: Sequence[Json]) -> tuple[bytes, ...]
     return await run_sync(all_written) if waits else all_written()
 
 
-def within_of(params: WithinKeys) -> Question:
+def within_of(params: WithinKeys, store: Served) -> Question:
+    """:raises UsageError: for bytes that are none, and for a range that is swapped."""
     prefix, first, last = (
         None if text is None else key_bytes(text) for text in (params.prefix, params.first, params.last)
     )
-    if first is not None and last is not None and first > last:
-        raise UsageError(
-            "No key is between `from` and `to`, because `from` is above `to`. Keys are compared by their bytes, so a negative "
-            "number is above all others."
-        )
-    return Question(within=RowFilter(prefix=prefix, first=first, last=last))
+    within = RowFilter(prefix=prefix, first=first, last=last)
+    within.refuse_swapped(store.spec.store.kind.format)
+    return Question(within=within)
 
 
 def freshness_of(params: Fresh, store: Served) -> Freshness:

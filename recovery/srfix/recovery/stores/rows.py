@@ -27,10 +27,11 @@ from srfix.recovery.facts.decoding import (
 from srfix.recovery.state.formats.joins import Side
 from srfix.recovery.state.formats.values import Headers
 from srfix.recovery.state.formats.windows import StoredWindow
+from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading.rows import RowBatch, StateRow
 from srfix.recovery.state.reading.store import StateStore
 from srfix.recovery.stores.parts import SecondAnswers
-from srfix.serde.errors import Reason
+from srfix.serde.errors import Reason, UsageError
 from srfix.serde.interface import SerdeContext
 from srfix.serde.json_values import to_json
 from srfix.serde.schemas.models import Json
@@ -254,6 +255,29 @@ class RowFilter:
     """Windows that start at this time or later; sessions that end at this time or later."""
     window_to_ms: int | None = None
     """Windows that start at this time or earlier."""
+
+    def refuse_swapped(
+        self,
+        form: StoreFormat,
+        *,
+        keys: tuple[str, str] = ("`from`", "`to`"),
+        windows: tuple[str, str] = ("`from`", "`to`"),
+    ) -> None:
+        """`keys` and `windows` are the user's names of the bounds.
+
+        :raises UsageError: if the first bound is above the last, so that nothing is between them.
+        """
+        if self.first is not None and self.last is not None and self.first > self.last:
+            first, last = keys
+            raise UsageError(
+                f"No key is between {first} and {last}, because {first} is above {last}. Keys are compared by their bytes, "
+                "so a negative number is above all others."
+            )
+        start, end = self.window_from_ms, self.window_to_ms
+        if form.is_windowed and start is not None and end is not None and start > end:
+            # Not for sessions: one may begin before the one time, and end after the other.
+            first, last = windows
+            raise UsageError(f"No window is between {first} and {last}, because {first} is above {last}: swap them.")
 
     def rows(self, store: StateStore) -> Iterator[StateRow]:
         """The rows of a store within these bounds. Damage is noted in the store."""

@@ -172,6 +172,7 @@ def scan(
         window_to_ms=window_to,
     )
     stores = [store for _application, store in pairs]
+    wanted.refuse_swapped(stores[0].format, keys=("--from", "--to"), windows=("--window-from", "--window-to"))
     second = SecondAnswers() if engine.engine == SPARK else None
     with (
         reading.decoder(connection, application=application, store=stores[0].name, on_second=second) as decoder,
