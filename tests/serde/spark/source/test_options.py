@@ -136,6 +136,11 @@ class TestSourceOptions:
         found = {use: source_options(given, use).columns for use in (Use.BATCH, Use.WRITE)}
         assert found == {Use.BATCH: parse_columns("SEEN BIGINT"), Use.WRITE: parse_columns("SEEN TIMESTAMP")}
 
+    def test_kafkas_properties_are_not_for_files(self) -> None:
+        given = {"path": "/captured", "format": "raw", "kafka.isolation.level": "read_uncommitted"}
+        with pytest.raises(UsageError, match=r"^Give either path"):
+            source_options(given, Use.BATCH)
+
     def test_a_path_stands_for_the_cluster(self) -> None:
         found = source_options({"path": "/captured", "format": "raw"}, Use.BATCH)
         assert (found.path, found.topic) == ("/captured", None)
@@ -180,6 +185,26 @@ class TestSourceOptions:
             ),
             (Use.BATCH, {"metadata": "offset,offset"}, "The option metadata .* each once: 'offset'"),
             (Use.BATCH, {"format": "raw", "metadata": "all"}, "With format=raw all columns are metadata"),
+            (Use.WRITE, {"format": "raw", "metadata.prefix": "_"}, r"With format=raw .* Choose columns with \.select"),
+            (Use.BATCH, {"metadata.prefix": "_"}, r"The option metadata\.prefix needs the option metadata"),
+            *(
+                (use, {"format": "raw", name: value}, rf"The option {re.escape(name)} does not work with format=raw")
+                for use, name, value in (
+                    (Use.WRITE, "times", "integers"),
+                    (Use.WRITE, "wrap", "true"),
+                    (Use.SCHEMA, "columns", "ID INT"),
+                    (Use.BATCH, "tombstones", "drop"),
+                )
+            ),
+            *(
+                (
+                    use,
+                    {"format": format_, name: value},
+                    f"The option {name} needs a format with schemas: avro, json_sr,",
+                )
+                for format_ in ("raw", "json")
+                for use, name, value in ((Use.WRITE, "register", "false"), (Use.BATCH, "policy", "by-id"))
+            ),
             (Use.BATCH, {"includeHeaders": "true"}, "The option includeHeaders needs format=raw"),
             (
                 Use.BATCH,

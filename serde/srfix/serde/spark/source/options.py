@@ -30,6 +30,17 @@ RECORD: Final = parse_columns(
 METADATA: Final = tuple(column.name for column in RECORD)
 
 _RAW: Final = "raw"
+_OF_SCHEMAS: Final = (
+    "missing.columns",
+    "policy",
+    "reader.schema",
+    "register",
+    "subject",
+    "subject.first",
+    "subject.second",
+)
+_OF_ROWS: Final = ("case.rule", "columns", "delimiter", "on.error", "role", "strict", "times", "wrap")
+"""They and `_OF_SCHEMAS` have no effect on raw records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +109,13 @@ def source_options(options: Mapping[str, str], use: Use) -> SourceOptions:
     use = Use.FILES if use is Use.BATCH and is_among("path", options) else use
     given_options = GivenOptions(options, use)
     kafka = given_options.kafka()
-    isolation = word(Isolation)("kafka.isolation.level", kafka.pop("isolation.level", "read_committed"))
     fields, format_, place = given_options.fields(), _format(given_options), _place(given_options)
+    _check_format(given_options, format_)
+    if fields["path"] is not None and kafka:
+        raise UsageError(
+            "Give either path, to read files, or bootstrap.servers and topic, to read a topic, but not both."
+        )
+    isolation = word(Isolation)("kafka.isolation.level", kafka.pop("isolation.level", "read_committed"))
     words = get_args(WrittenTimes if use is Use.WRITE else Times)
     fields["times"] = one_of(*words)("times", given_options.get("times", words[0]))
     if fields["columns"] is not None:
@@ -172,6 +188,21 @@ def _format(given_options: GivenOptions) -> Format | None:
     return Format(value)
 
 
+def _check_format(given_options: GivenOptions, format_: Format | None) -> None:
+    """:raises UsageError: for an option that has no effect on the format."""
+    if format_ in SCHEMA_FORMATS:
+        return
+    for name in _OF_SCHEMAS:
+        if name in given_options:
+            words = ", ".join(schema_format.value for schema_format in SCHEMA_FORMATS)
+            raise UsageError(f"The option {name} needs a format with schemas: {words}.")
+    if format_ is not None:
+        return
+    for name in (*_OF_ROWS, *(() if given_options.use is Use.WRITE else ("tombstones",))):
+        if name in given_options:
+            raise UsageError(f"The option {name} does not work with format=raw, which leaves the bytes unchanged.")
+
+
 def _tombstones(given_options: GivenOptions) -> Tombstones:
     words = ("refuse", "write") if given_options.use is Use.WRITE else ("keep", "drop")
     value = given_options.get("tombstones", words[0])
@@ -199,17 +230,21 @@ def _subjects(given_options: GivenOptions, policy: Policy) -> tuple[str, ...]:
 
 def _metadata(given_options: GivenOptions, *, is_raw: bool) -> tuple[str, ...] | None:
     value = given_options.get("metadata")
-    if is_raw and given_options.use is not Use.WRITE:
-        if value is not None or given_options.get("metadata.prefix") is not None:
+    prefix = given_options.get("metadata.prefix")
+    if is_raw:
+        if value is not None or prefix is not None:
+            choose = ".select(…)" if given_options.use is Use.WRITE else ".schema(…)"
             raise UsageError(
                 "With format=raw all columns are metadata, so leave out metadata and metadata.prefix. Choose columns "
-                "with .schema(…)."
+                f"with {choose}."
             )
         has_headers = flag("includeHeaders", given_options.get("includeHeaders") or "false")
         return tuple(name for name in METADATA if name != "headers" or has_headers)
     if given_options.get("includeHeaders") is not None:
         raise UsageError("The option includeHeaders needs format=raw; otherwise name headers in metadata.")
     if value is None:
+        if prefix is not None:
+            raise UsageError("The option metadata.prefix needs the option metadata, which names the columns.")
         return None
     words = [word.strip() for word in value.split(",") if word.strip()]
     if words in (["all"], ["none"]):
@@ -223,10 +258,6 @@ def _metadata(given_options: GivenOptions, *, is_raw: bool) -> tuple[str, ...] |
 
 
 def _check_together(options: SourceOptions, use: Use) -> None:
-    if options.path is not None and options.kafka:
-        raise UsageError(
-            "Give either path, to read files, or bootstrap.servers and topic, to read a topic, but not both."
-        )
     if options.path is not None and options.is_several:
         raise UsageError(
             "A read of files returns the rows of one topic, or raw records of all topics. Read each topic separately, "
