@@ -76,7 +76,9 @@ class TestMilliseconds:
         self, client: RegistryClient, make: Make, row: object, cut: object, path: str
     ) -> None:
         serialize = make(client, False)
-        with pytest.raises(EncodeError, match=r"whole milliseconds \(cut_times=True cuts finer times\)") as caught:
+        with pytest.raises(
+            EncodeError, match=r"whole milliseconds \(cut the time first; a serializer or .* cut_"
+        ) as caught:
             serialize(row, _CONTEXT)
         assert caught.value.paths == (path,)
         assert serialize(cut, _CONTEXT)

@@ -29,8 +29,11 @@ from srfix.serde.projection.tree import Constant, WriterField
 _Scalar: TypeAlias = Callable[[AvroNode, object], object]
 
 _SECOND: Final = datetime.timedelta(seconds=1)
-WHOLE_MILLISECONDS: Final = "whole milliseconds (cut_times=True cuts finer times)"
-"""The requirement that a finer time does not meet."""
+WHOLE_MILLISECONDS: Final = (
+    "whole milliseconds (cut the time first; a serializer or plan_write cuts it with cut_times=True)"
+)
+"""The requirement that a finer time does not meet. Who writes with `format("srfix")` or asks `srfix serve` for a key has no
+`cut_times`."""
 _FLOAT_MAX = 3.4028235677973366e38
 
 
