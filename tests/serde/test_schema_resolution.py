@@ -115,6 +115,15 @@ class TestDeserializer:
             )
             assert read(payload, USERS) == {"email": "a@b", "points": 7, "address": {"country": "DE"}}
 
+    def test_a_default_does_not_compete_with_a_field_for_a_column(self) -> None:
+        registry = MemoryRegistry()
+        payload = framed(registry, record("User", id="long", ID="long"), {"id": 1, "ID": 2})
+        fields = [field("id", "long"), field("ID", "long")]
+        reader = record_of("User", *fields, field("Id", "long", default=3), field("note", "string", default="?"))
+        columns = parse_columns("`id` BIGINT, ID BIGINT, NOTE STRING")
+        read = AvroDeserializer(ById(registry), columns=columns, reader_schema=json.dumps(reader))
+        assert read(payload, USERS) == {"id": 1, "ID": 2, "NOTE": "?"}
+
     @pytest.mark.parametrize("rule", [CaseRule.KSQLDB, CaseRule.KSQLDB_2020])
     def test_ksqldb_knows_neither(self, rule: CaseRule) -> None:
         with pytest.raises(UsageError, match="reader_schema= needs Avro's schema"):

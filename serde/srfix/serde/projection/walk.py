@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from srfix.serde.casing import placements
 from srfix.serde.columns.half import only_column, struct_of
@@ -108,8 +108,8 @@ class _Walk:
             self.target(field, column, path, types[column.name], counts=counts) for field, column, counts in placed
         )
         filled = {target.column.name for target in targets}
-        defaults = self._defaults(writer, columns, filled, path, types)
-        left = [column for column in columns if column.name not in filled]
+        left = tuple(column for column in columns if column.name not in filled)
+        defaults = self._defaults(writer, left, path, types)
         self.absent += [f"{path}->{one.name}".removeprefix("->") for one in left if one.name not in defaults]
         absent = tuple(tree.Absent(column=column, default=defaults.get(column.name)) for column in left)
         return tree.Fields(columns=columns, fields=fields, targets=targets, absent=absent, unresolved=unresolved)
@@ -131,18 +131,18 @@ class _Walk:
         return tree.Target(field=field, column=column, counts=counts, value=value)
 
     def _defaults(
-        self, writer: W, columns: Columns, filled: Collection[str], path: str, types: Mapping[str, ColumnType]
+        self, writer: W, left: Columns, path: str, types: Mapping[str, ColumnType]
     ) -> dict[str, tree.Target[W]]:
-        """The reader's defaults for columns that the writer does not feed."""
+        """The reader's defaults for the columns that the writer does not feed."""
         if not writer.defaults:
             return {}
-        placed = self._placed(writer, columns, writer.defaults, "the reader's schema", path)
+        placed = self._placed(writer, left, writer.defaults, "the reader's schema", path)
         # A field that is missing in a default says nothing about the writer.
         walk = _Walk(self._spec)
         return {
             column.name: walk.target(field, column, path, types[column.name], counts=counts)
             for field, column, counts in placed
-            if counts and column.name not in filled
+            if counts
         }
 
     def _placed(
