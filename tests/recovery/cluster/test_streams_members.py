@@ -109,3 +109,9 @@ class TestDecodeSubscription:
     def test_none_was_set(self) -> None:
         info = SUBSCRIPTIONS[9].replace(_ENDPOINT, "00000000")
         assert decode_subscription(in_subscription(info)).endpoint is None
+
+    @pytest.mark.parametrize("endpoint", ["00000007683180ff383030", "0000000768312138303830"])
+    def test_a_host_that_kafka_streams_would_not_start_with_is_refused(self, endpoint: str) -> None:
+        info = SUBSCRIPTIONS[6].replace(_ENDPOINT, endpoint)
+        with pytest.raises(FormatError, match=r"is damaged: 'h1.*' is no HOST:PORT$"):
+            decode_subscription(in_subscription(info))

@@ -15,6 +15,7 @@ From 10 on a task has the name of its topology.
 
 from __future__ import annotations
 
+import re
 import struct
 import warnings
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 from srfix.recovery.cluster.answers import refusal
 from srfix.recovery.errors import FormatError
+from srfix.serde.printable import foreign
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
@@ -34,6 +36,8 @@ _COMMON_VERSION_SINCE: Final = 3
 _PREVIOUS_TASKS_UNTIL: Final = 6
 _NAMED_TOPOLOGIES_SINCE: Final = 10
 _ENDPOINT_SINCE: Final = 2
+_HOST_AND_PORT: Final = re.compile(r"[!-~]*:[0-9]+")
+"""Kafka Streams does not start with any other `application.server` (`HostInfo`, `Utils.HOST_PORT_PATTERN`)."""
 
 
 def decode_assignment(stored: bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -80,7 +84,12 @@ def decode_subscription(stored: bytes) -> Subscription:
         for _tasks in ("previous", "standby"):
             for _ in range(info.count()):
                 info.take(8)
-    return Subscription(latest, info.bytes().decode("utf-8", "replace") or None)
+    endpoint = info.bytes().decode("utf-8", "replace").strip()
+    if endpoint and not _HOST_AND_PORT.fullmatch(endpoint):
+        raise FormatError(
+            f"the data that Kafka Streams sends to its group is damaged: {foreign(endpoint)!r} is no HOST:PORT"
+        )
+    return Subscription(latest, endpoint or None)
 
 
 def _version(info: _Reader) -> int:
