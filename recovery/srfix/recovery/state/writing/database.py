@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from srfix.recovery.errors import LibraryMissingError, StateDirectoryError
 from srfix.recovery.state.formats.values import PLAIN
@@ -29,6 +29,18 @@ _MEMTABLE_SIZE: Final = 16 << 20
 _BATCH: Final = 1000
 _DEFAULT: Final = "default"
 _LEFT_OUT: Final = ("rocksdict-config.json", "LOCK", "LOG*", "OPTIONS-*")
+
+
+class RowWriter(Protocol):
+    """The rows of a store, or of one of its segments, as they are written."""
+
+    def put(self, family: str, key: bytes, value: bytes) -> None: ...
+
+    def delete(self, family: str, key: bytes) -> None: ...
+
+    def delete_prefix(self, family: str, prefix: bytes) -> None: ...
+
+    def get(self, family: str, key: bytes) -> bytes | None: ...
 
 
 class DatabaseWriter:
