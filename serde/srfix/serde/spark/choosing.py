@@ -1,4 +1,4 @@
-"""Chooses the engine that reads a plan on a cluster.
+"""Chooses the engine that reads a plan on a cluster, and the one that writes a frame. For reading:
 
 | engine | jvm can represent the plan, spark-avro is there | workers have srfix | result |
 |---|---|---|---|
@@ -27,11 +27,14 @@ from srfix.serde.printable import message
 from srfix.serde.spark.avro_limits import limits_needed, unbounded, unending
 from srfix.serde.spark.interface import LOG, Engine, UnknownIds
 from srfix.serde.spark.read.jvm.read import EngineChoice, JvmRead, jvm_read
-from srfix.serde.spark.releases import lacks_arrow, require_arrow
+from srfix.serde.spark.releases import arrow_or, lacks_arrow, require_arrow
 from srfix.serde.spark.session import check_session
+from srfix.serde.spark.write.decisions import FrameRow
+from srfix.serde.spark.write.jvm import JvmWrite, jvm_write
+from srfix.serde.spark.write.plan import WritePlan
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from srfix.serde.spark.read.plan import ReadPlan
 
@@ -143,3 +146,56 @@ def _probe(spark: SparkSession) -> str | None:
     from srfix.serde.spark._pyspark.shipping import probe
 
     return probe(spark)
+
+
+def chosen_write(
+    df: DataFrame,
+    plan: WritePlan,
+    row: FrameRow,
+    engine: Engine,
+    workers_have_srfix: bool | None,
+    *,
+    is_quarantine: bool,
+) -> JvmWrite | None:
+    """The jvm engine's way; None for the arrow engine. The choice is logged as information under `srfix.serde.spark`.
+
+    :raises EngineRefusedError: if the requested engine cannot write the rows exactly, or none can.
+    :raises JarMissingError: if the jvm engine was requested and Spark has no Avro.
+    :raises WorkerPackageError: if the arrow engine is needed, and `workers_have_srfix` is False.
+    """
+    write: JvmWrite | None = None
+    why: tuple[str, ...] = ("every cast is exact",) if engine == "auto" else ("it was requested",)
+    try:
+        write = jvm_write(plan, row)
+        if engine != "arrow":
+            _require_jvm(df, is_quarantine=is_quarantine)
+    except (EngineRefusedError, JarMissingError) as error:
+        if engine == "jvm":
+            raise
+        write = None
+        if engine == "auto":
+            why = error.reasons if isinstance(error, EngineRefusedError) else (error.message,)
+    chosen = "arrow" if write is None or engine == "arrow" else "jvm"
+    need = f"The {plan.role.value}s of topic {plan.topic!r} need the arrow engine ({'; '.join(why)})"
+    if chosen == "arrow" and (lacking := lacks_arrow()) is not None:
+        raise EngineRefusedError(f"{need}. {lacking}.", reasons=(*why, lacking))
+    if chosen == "arrow" and workers_have_srfix is False:
+        raise WorkerPackageError(
+            f"{need}, which runs on the workers, but workers_have_srfix=False says that they lack srfix. Install it "
+            "there (make pyfiles, or pip install)."
+        )
+    LOG.info(
+        "The %ss of topic %r are written by the engine %s: %s.",
+        *(plan.role.value, plan.topic, chosen, message("; ".join(why))),
+    )
+    return write if chosen == "jvm" else None
+
+
+def _require_jvm(df: DataFrame, *, is_quarantine: bool) -> None:
+    if is_quarantine:
+        raise EngineRefusedError(
+            "Spark's own Avro fails the whole job if it cannot write a row. For quarantine, "
+            + arrow_or(f"the arrow engine is needed. {lacks_arrow()}.", advice="use the engine 'arrow'."),
+            reasons=("a row that cannot be written fails the job, and is not kept",),
+        )
+    check_session(df.sparkSession, kafka=False)

@@ -22,16 +22,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args, overload
 
 from srfix.serde.arguments import word
-from srfix.serde.errors import EngineRefusedError, JarMissingError, SparkError, UsageError, WorkerPackageError
+from srfix.serde.errors import SparkError, UsageError
 from srfix.serde.printable import foreign, message
+from srfix.serde.spark.choosing import chosen_write
 from srfix.serde.spark.errors import kafka_error_of
-from srfix.serde.spark.interface import LOG, Engine, reason_columns
+from srfix.serde.spark.interface import Engine, reason_columns
 from srfix.serde.spark.read.topics import Options, sink_options
-from srfix.serde.spark.releases import arrow_or, lacks_arrow, missing_jar
+from srfix.serde.spark.releases import missing_jar
 from srfix.serde.spark.session import check_session
 from srfix.serde.spark.write.column import column_write
-from srfix.serde.spark.write.decisions import FrameRow, frame_row
-from srfix.serde.spark.write.jvm import JvmWrite, jvm_write
+from srfix.serde.spark.write.decisions import frame_row
 from srfix.serde.spark.write.plan import WritePlan
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def to_registry(
                 f'withColumn("{name}", lit(True)) on their rows.'
             )
         is_quarantine = on_error == "quarantine"
-        write = _engine(df, plan, row, engine, workers_have_srfix, is_quarantine=is_quarantine)
+        write = chosen_write(df, plan, row, engine, workers_have_srfix, is_quarantine=is_quarantine)
         names = reason_columns(plan.role)
         if is_quarantine and (taken := [name for name in (names.reason, names.message) if name in df.columns]):
             raise UsageError(
@@ -372,50 +372,3 @@ def _written_apart(
         frame = frame.transform(written(from_=columns, into=names[role], on_error="quarantine"))
     reasons = [reason_columns(plan.role) for plan, _, _ in halves]
     return frame, lambda rows: taken_apart(rows, df.columns, names, reasons)
-
-
-def _engine(
-    df: DataFrame,
-    plan: WritePlan,
-    row: FrameRow,
-    engine: Engine,
-    workers_have_srfix: bool | None,
-    *,
-    is_quarantine: bool,
-) -> JvmWrite | None:
-    write: JvmWrite | None = None
-    why: tuple[str, ...] = ("every cast is exact",) if engine == "auto" else ("it was requested",)
-    try:
-        write = jvm_write(plan, row)
-        if engine != "arrow":
-            _require_jvm(df, is_quarantine=is_quarantine)
-    except (EngineRefusedError, JarMissingError) as error:
-        if engine == "jvm":
-            raise
-        write = None
-        if engine == "auto":
-            why = error.reasons if isinstance(error, EngineRefusedError) else (error.message,)
-    chosen = "arrow" if write is None or engine == "arrow" else "jvm"
-    need = f"The {plan.role.value}s of topic {plan.topic!r} need the arrow engine ({'; '.join(why)})"
-    if chosen == "arrow" and (lacking := lacks_arrow()) is not None:
-        raise EngineRefusedError(f"{need}. {lacking}.", reasons=(*why, lacking))
-    if chosen == "arrow" and workers_have_srfix is False:
-        raise WorkerPackageError(
-            f"{need}, which runs on the workers, but workers_have_srfix=False says that they lack srfix. Install it "
-            "there (make pyfiles, or pip install)."
-        )
-    LOG.info(
-        "The %ss of topic %r are written by the engine %s: %s.",
-        *(plan.role.value, plan.topic, chosen, message("; ".join(why))),
-    )
-    return write if chosen == "jvm" else None
-
-
-def _require_jvm(df: DataFrame, *, is_quarantine: bool) -> None:
-    if is_quarantine:
-        raise EngineRefusedError(
-            "Spark's own Avro fails the whole job if it cannot write a row. For quarantine, "
-            + arrow_or(f"the arrow engine is needed. {lacks_arrow()}.", advice="use the engine 'arrow'."),
-            reasons=("a row that cannot be written fails the job, and is not kept",),
-        )
-    check_session(df.sparkSession, kafka=False)
