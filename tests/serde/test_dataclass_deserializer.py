@@ -130,7 +130,7 @@ class TestEachFormat:
         assert isinstance(cut, BadRow)
         assert isinstance(of_null, BadRow)
         assert (of_null.position, of_null.payload, of_null.reason.value) == (2, payloads[2], "DECODE_FAILED")
-        assert "The column ->OWNER is null" in str(of_null.error)
+        assert "The column OWNER is null" in str(of_null.error)
 
 
 def test_a_key_in_kafkas_own_format_and_a_windowed_one() -> None:

@@ -430,7 +430,7 @@ class TestPromotions:
         payload = framed(registry, writer, {"v": datum})
         read = AvroDeserializer(ById(registry), reader_schema=json.dumps(record(v=outer(["null", reader]))))
         if reader not in PROMOTIONS[written]:
-            with pytest.raises(IncompatibleTypeError, match="->v"):
+            with pytest.raises(IncompatibleTypeError, match=r"[Aa]t v\b"):
                 read(payload, USERS)
             batch = to_arrow([payload], USERS, read, on_error="quarantine")
             assert batch.column("_srfix_reason").to_pylist() == ["TYPE_MISMATCH"]
@@ -468,7 +468,7 @@ class TestPromotions:
         batches = [to_arrow([payload], USERS, read, on_error="quarantine", engine=each) for each in (None, ValueWise)]
         assert batches[0] == batches[1]
         if not kinds:
-            with pytest.raises(IncompatibleTypeError, match="->v"):
+            with pytest.raises(IncompatibleTypeError, match=r"[Aa]t v\b"):
                 read(payload, USERS)
             assert batches[0].column("_srfix_reason").to_pylist() == ["TYPE_MISMATCH"]
             return
@@ -510,7 +510,7 @@ class TestPromotions:
         registry = MemoryRegistry()
         payload = framed(registry, record(v="bytes"), {"v": b"\xff"})
         read = AvroDeserializer(ById(registry), reader_schema=json.dumps(record(v="string")))
-        with pytest.raises(DecodeError, match="->v"):
+        with pytest.raises(DecodeError, match=r"[Aa]t v\b"):
             read(payload, USERS)
 
     def test_a_branch_of_a_union_goes_where_the_reader_has_it(self) -> None:
@@ -597,9 +597,9 @@ class TestPlans:
         for line in (
             "a->string <- null: the default",
             "b BIGINT <- b (union of int, string",
-            "b BIGINT <- b->string (makes the row bad: At ->b",
+            "b BIGINT <- b->string (makes the row bad: At b",
             "d INTEGER <- d (null to INTEGER)",
-            "e INTEGER <- e (makes the row bad: At ->e",
+            "e INTEGER <- e (makes the row bad: At e",
         ):
             assert line in said
 
@@ -612,7 +612,7 @@ class TestPlans:
         assert [planned.problem for planned in plan.schemas] == [None]
         assert "a->long <- a->long (int to BIGINT)" in said
         assert "a->string <- null: the default of the reader's schema" in said
-        assert "<- a->boolean (makes the row bad: At ->a, a column of the type STRUCT" in said
+        assert "<- a->boolean (makes the row bad: At a, a column of the type STRUCT" in said
 
     @pytest.mark.parametrize(
         ("types", "reader", "column"), [(["int", "float"], "float", "DOUBLE"), (["int", "string"], "long", "BYTES")]
@@ -679,7 +679,7 @@ class TestPlans:
     def test_a_reader_with_nothing_that_spark_has_gives_no_plan(self, client: RegistryClient) -> None:
         time = {"type": "int", "connect.name": "org.apache.kafka.connect.data.Time"}
         reader = record("User", at=time)
-        says = r"^reader_schema gives no columns: The schema does not include any .*->at: Spark"
+        says = r"^reader_schema gives no columns: The schema does not include any .* at: Spark"
         with pytest.raises(ColumnError, match=says):
             plan_read(client, "users", reader_schema=json.dumps(reader))
 

@@ -111,7 +111,7 @@ class TestTheError:
             message = caught.value.message
             assert value in message
             assert type_ in message
-            assert f"->{column}" in message or f"$.{column}" in message
+            assert f"at {column}" in message or f"$.{column}" in message
             assert "times='integers'" in message
 
     @pytest.mark.parametrize(("row", "value", "column", "type_"), FAR)
@@ -130,7 +130,7 @@ class TestTheError:
             with pytest.raises(OutOfRangeError) as caught:
                 read(payload, _CONTEXT)
             message = caught.value.message
-            assert f"The value {value} at ->{column}" in message
+            assert f"The value {value} at {column}" in message
             assert type_ in message
             assert "times='integers', conf={'times': 'integers'} in srfix.serde.confluent" in message
 
@@ -160,7 +160,7 @@ class TestIntegers:
         payload = write(client, "datetimes")({"D": at.date(), "T": datetime.time(0, 0, 1), "A": at}, _CONTEXT)
         expected = NOTHING | {"D": 18_429, "T": 1_000, "A": 1_592_265_600_000}
         assert read(client, "integers")(payload, _CONTEXT) == expected
-        with pytest.raises(EncodeError, match=r"->D needs an integer .*, got date"):
+        with pytest.raises(EncodeError, match=r"D needs an integer .*, got date"):
             write(client, "integers")({"D": at.date()}, _CONTEXT)
 
     @pytest.mark.parametrize("format_", SERIALIZERS)

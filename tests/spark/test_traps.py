@@ -105,7 +105,7 @@ class TestWriting:
     def test_a_timestamp_is_not_written_as_a_plain_long(self, spark: SparkSession) -> None:
         plan = plan_write(MemoryRegistry(), "t", schema=of('"long"'))
         frame = spark.sql("SELECT TIMESTAMP'2020-01-01 00:00:00' AS a")
-        with pytest.raises(ColumnError, match=r"->a is timestamp, which cannot be written as long"):
+        with pytest.raises(ColumnError, match=r"a is timestamp, which cannot be written as long"):
             frame.transform(to_registry(plan))
 
 

@@ -397,12 +397,12 @@ class TestBadRows:
     )
 
     ROWS: Final = (
-        ("array(1, NULL), X'0102', 'RED', struct(1)", "->items->ARRAY is null", "->items[1] needs an integer"),
-        ("NULL, X'0102', 'RED', struct(1)", "->items is null", "->items needs a list"),
-        ("array(), X'01', 'RED', struct(1)", "->two needs 2 bytes, got 1.", "->two needs 2 bytes, got bytes b'\\x01'"),
-        ("array(), X'0102', 'red', struct(1)", "->color needs one of RED, GREEN, got red.", "->color needs one of RED"),
-        ("array(), X'0102', 'RED', NULL", "->in is null", "->in needs a mapping"),
-        ("array(), X'0102', 'RED', struct(NULL)", "->in->a is null", "->in->a needs an integer"),
+        ("array(1, NULL), X'0102', 'RED', struct(1)", "items->ARRAY is null", "items[1] needs an integer"),
+        ("NULL, X'0102', 'RED', struct(1)", "items is null", "items needs a list"),
+        ("array(), X'01', 'RED', struct(1)", "two needs 2 bytes, got 1.", "two needs 2 bytes, got bytes b'\\x01'"),
+        ("array(), X'0102', 'red', struct(1)", "color needs one of RED, GREEN, got red.", "color needs one of RED"),
+        ("array(), X'0102', 'RED', NULL", "in is null", "in needs a mapping"),
+        ("array(), X'0102', 'RED', struct(NULL)", "in->a is null", "in->a needs an integer"),
     )
     """What the schema does not allow, in SQL, and what each engine says."""
     CASTS: Final = "CAST(items AS ARRAY<INT>) AS items, two, color, CAST(in AS STRUCT<a: INT>) AS in"
@@ -444,14 +444,14 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("columns", "frame", "reason"),
         [
-            ("A INT", "1L AS a", "->A is bigint, but not every such value fits int"),
-            ("A DOUBLE", "1L AS a", "->A is bigint, but not every such value fits double"),
-            ("A DECIMAL(4, 2)", "1.000BD AS a", "->A is decimal(4,3), but not every such value fits bytes (decimal 4, 2)"),
-            ("A DECIMAL(4, 2)", "100BD AS a", "->A is decimal(3,0), but not every such value fits bytes (decimal 4, 2)"),
+            ("A INT", "1L AS a", "A is bigint, but not every such value fits int"),
+            ("A DOUBLE", "1L AS a", "A is bigint, but not every such value fits double"),
+            ("A DECIMAL(4, 2)", "1.000BD AS a", "A is decimal(4,3), but not every such value fits bytes (decimal 4, 2)"),
+            ("A DECIMAL(4, 2)", "100BD AS a", "A is decimal(3,0), but not every such value fits bytes (decimal 4, 2)"),
             ("A DECIMAL(40, 2)", "1BD AS a",
-             "->A is written as bytes (decimal 40, 2), but Spark's decimals have at most 38 digits"),
-            ("A STRUCT<B ARRAY<INT>>", "struct(array(1L) b) a", "->A->B->ARRAY is bigint, but not every such value fits int"),
-            ("A MAP<STRING, INT>", "map('x', 1L) AS a", "->A->MAP_VAL is bigint, but not every such value fits int"),
+             "A is written as bytes (decimal 40, 2), but Spark's decimals have at most 38 digits"),
+            ("A STRUCT<B ARRAY<INT>>", "struct(array(1L) b) a", "A->B->ARRAY is bigint, but not every such value fits int"),
+            ("A MAP<STRING, INT>", "map('x', 1L) AS a", "A->MAP_VAL is bigint, but not every such value fits int"),
         ],
     )  # fmt: skip
     def test_a_cast_that_could_lose_is_not_spark_s(
@@ -470,12 +470,12 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("columns", "frame", "why"),
         [
-            ("A TIMESTAMP", "TIMESTAMP_NTZ'2020-1-1' a", "->A is timestamp_ntz, which cannot be written as long"),
-            ("A STRING", "1 AS a", "->A is int, which cannot be written as string"),
-            ("A DATE", "TIMESTAMP'2020-01-01' AS a", "->A is timestamp, which cannot be written as int (date)"),
-            ("A ARRAY<STRING>", "'x' AS a", "->A is string, not an array"),
-            ("A MAP<STRING, INT>", "map(1, 2) AS a", "->A is map<int, int>, but the keys of a map must be string"),
-            ("A STRUCT<B INT>", "struct(1 AS b, 2 AS c) AS a", "->A->c feeds no column or field"),
+            ("A TIMESTAMP", "TIMESTAMP_NTZ'2020-1-1' a", "A is timestamp_ntz, which cannot be written as long"),
+            ("A STRING", "1 AS a", "A is int, which cannot be written as string"),
+            ("A DATE", "TIMESTAMP'2020-01-01' AS a", "A is timestamp, which cannot be written as int (date)"),
+            ("A ARRAY<STRING>", "'x' AS a", "A is string, not an array"),
+            ("A MAP<STRING, INT>", "map(1, 2) AS a", "A is map<int, int>, but the keys of a map must be string"),
+            ("A STRUCT<B INT>", "struct(1 AS b, 2 AS c) AS a", "A->c feeds no column or field"),
         ],
     )  # fmt: skip
     def test_what_no_serializer_takes_is_nobody_s(
@@ -491,14 +491,14 @@ class TestRefusals:
         spark.sql("SELECT 1 AS a").transform(to_registry(plan, workers_have_srfix=False))
         with pytest.raises(
             WorkerPackageError,
-            match=r"^The values of topic 't' need the arrow engine \(->A is bigint, but not every such value fits "
+            match=r"^The values of topic 't' need the arrow engine \(A is bigint, but not every such value fits "
             r"int\), which runs on the workers, but workers_have_srfix=False says that they lack srfix\. ",
         ):
             spark.sql("SELECT 1L AS a").transform(to_registry(plan, workers_have_srfix=False))
 
     def test_a_required_field_that_is_missing(self, spark: SparkSession) -> None:
         plan = plan_write(MemoryRegistry(), "t", schema=TestBadRows.SCHEMA)
-        with pytest.raises(ColumnError, match=r"->items is missing.*->two is missing"):
+        with pytest.raises(ColumnError, match=r"items is missing.*two is missing"):
             spark.sql("SELECT 'RED' AS color").transform(to_registry(plan))
 
     def test_a_column_to_spare(self, spark: SparkSession) -> None:

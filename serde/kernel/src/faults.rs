@@ -220,6 +220,6 @@ impl<'a> Walk<'a> {
         } else {
             self.path.clone()
         };
-        labels.iter().map(|label| format!("->{label}")).collect()
+        labels.join("->")
     }
 }

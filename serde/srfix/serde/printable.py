@@ -56,6 +56,11 @@ def foreign(text: str, limit: int | None = None) -> str:
     return f"{one_line(text[:limit])}... ({len(text) - limit:,} more characters)"
 
 
+def path_words(path: str, root: str = "the root") -> str:
+    """A path of fields (`->A->ARRAY->B`, as ksqlDB's errors have it) in a sentence: A->ARRAY->B, or the root's words."""
+    return path.removeprefix("->") or root
+
+
 def shortened(text: str, limit: int = 300) -> str:
     """A library's text for a message, cut at `limit` characters."""
     return text if len(text) <= limit else f"{text[:limit]}…"

@@ -63,8 +63,8 @@ class TestTheNewestOfEachIdAndPartition:
     @pytest.mark.parametrize(
         ("body", "severity", "reason"),
         [
-            (CUT_OFF, Severity.BROKEN, "The body ends at byte 1, inside ->userId"),
-            (b"", Severity.BROKEN, "The body ends at byte 0, inside ->userId"),
+            (CUT_OFF, Severity.BROKEN, "The body ends at byte 1, inside userId"),
+            (b"", Severity.BROKEN, "The body ends at byte 0, inside userId"),
             (TOO_LONG, Severity.SILENT, "1 of the body's"),
         ],
     )

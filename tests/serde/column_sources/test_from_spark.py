@@ -67,17 +67,17 @@ class TestColumnsFromSpark:
     @pytest.mark.parametrize(
         ("spark", "message"),
         [
-            ("time(6)", r"^The field ->f0 is Spark's time\(6\), which fits no column type\. Cast it or"),
-            ("void", r"^The field ->f0 is Spark's void, which"),
-            ("variant", r"^The field ->f0 is Spark's variant, which"),
-            ("interval day to second", r"^The field ->f0 is Spark's interval day to second, which"),
-            ({"type": "udt", "pyClass": "x", "sqlType": "string"}, r"^The field ->f0 is Spark's udt, which"),
-            (7, r"^The field ->f0 is Spark's 7, which"),
-            (array("void"), r"^The field ->f0->ARRAY is Spark's void, which"),
-            (map_("string", struct("void")), r"^The field ->f0->MAP_VAL->f0 is Spark's void, which"),
-            (map_("integer", "string"), r"^The field ->f0 is a map with keys of integer; they must be string\.$"),
-            (map_(struct(), "string"), r"^The field ->f0 is a map with keys of struct; they must be string\.$"),
-            ("decimal(5,-2)", r"^The field ->f0: DECIMAL\(5, -2\) is not a type: "),
+            ("time(6)", r"^The field f0 is Spark's time\(6\), which fits no column type\. Cast it or"),
+            ("void", r"^The field f0 is Spark's void, which"),
+            ("variant", r"^The field f0 is Spark's variant, which"),
+            ("interval day to second", r"^The field f0 is Spark's interval day to second, which"),
+            ({"type": "udt", "pyClass": "x", "sqlType": "string"}, r"^The field f0 is Spark's udt, which"),
+            (7, r"^The field f0 is Spark's 7, which"),
+            (array("void"), r"^The field f0->ARRAY is Spark's void, which"),
+            (map_("string", struct("void")), r"^The field f0->MAP_VAL->f0 is Spark's void, which"),
+            (map_("integer", "string"), r"^The field f0 is a map with keys of integer; they must be string\.$"),
+            (map_(struct(), "string"), r"^The field f0 is a map with keys of struct; they must be string\.$"),
+            ("decimal(5,-2)", r"^The field f0: DECIMAL\(5, -2\) is not a type: "),
         ],
     )
     def test_what_fits_no_column_is_refused_with_its_path(self, spark: object, message: str) -> None:
@@ -128,7 +128,7 @@ class TestColumnsFromSpark:
         type_: object = "long"
         for _ in range(MAX_NESTING):
             type_ = array(type_)
-        with pytest.raises(ColumnError, match=r"^The Spark schema nests deeper than 64 levels at ->f0->ARRAY->"):
+        with pytest.raises(ColumnError, match=r"^The Spark schema nests deeper than 64 levels at f0->ARRAY->"):
             columns_from_spark(struct(type_))
 
 
@@ -156,9 +156,9 @@ class TestSparkSchema:
     @pytest.mark.parametrize(
         ("column", "message"),
         [
-            (Column("A", TIME), r"^The column ->A is TIME, but Spark has no such type\. Leave it out\.$"),
-            (Column("A", Decimal(39, 0)), r"^The column ->A is DECIMAL\(39, 0\), but"),
-            (Column("A", Map(STRING, INTEGER)), r"^The column ->A is MAP with keys of INTEGER, but"),
+            (Column("A", TIME), r"^The column A is TIME, but Spark has no such type\. Leave it out\.$"),
+            (Column("A", Decimal(39, 0)), r"^The column A is DECIMAL\(39, 0\), but"),
+            (Column("A", Map(STRING, INTEGER)), r"^The column A is MAP with keys of INTEGER, but"),
         ],
     )
     def test_what_spark_has_no_type_for_is_refused(self, column: Column, message: str) -> None:

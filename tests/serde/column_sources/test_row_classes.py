@@ -98,37 +98,37 @@ class TestColumnsFromDataclass:
         ("class_", "message"),
         [
             (Plain, r"^Columns can be taken only from a dataclass, and Plain is not one\.$"),
-            (of(Any), r"^The field ->a is (typing\.)?Any, which fits no column type\.$"),
-            (of(list), r"^The field ->a is list, which fits no column type\.$"),
-            (of(set[int]), r"^The field ->a is set\[int\], which fits no column type\.$"),
-            (of(Plain), r"^The field ->a is Plain, which fits no column type\.$"),
-            (of(Box[int]), r"^The field ->a is .*Box\[int\], which fits no column type\.$"),
-            (of(int | str), r"^The field ->a is int \| str, which fits no column type\.$"),
-            (of(None), r"^The field ->a is NoneType, which fits no column type\.$"),
-            (of(Literal["x"]), r"^The field ->a is typing\.Literal\['x'\], which fits no column type\.$"),
-            (of(dict[set[int], str]), r"^The field ->a->MAP_KEY is set\[int\], which fits no column type\.$"),
-            (of(dict[str, list[set[int]]]), r"->a->MAP_VAL->ARRAY is set\[int\], which fits no column type"),
-            (of(decimal.Decimal), r"^The field ->a is a decimal\.Decimal without precision and scale"),
-            (of(Annotated[decimal.Decimal, STRING]), r"->a is a decimal\.Decimal without precision"),
+            (of(Any), r"^The field a is (typing\.)?Any, which fits no column type\.$"),
+            (of(list), r"^The field a is list, which fits no column type\.$"),
+            (of(set[int]), r"^The field a is set\[int\], which fits no column type\.$"),
+            (of(Plain), r"^The field a is Plain, which fits no column type\.$"),
+            (of(Box[int]), r"^The field a is .*Box\[int\], which fits no column type\.$"),
+            (of(int | str), r"^The field a is int \| str, which fits no column type\.$"),
+            (of(None), r"^The field a is NoneType, which fits no column type\.$"),
+            (of(Literal["x"]), r"^The field a is typing\.Literal\['x'\], which fits no column type\.$"),
+            (of(dict[set[int], str]), r"^The field a->MAP_KEY is set\[int\], which fits no column type\.$"),
+            (of(dict[str, list[set[int]]]), r"a->MAP_VAL->ARRAY is set\[int\], which fits no column type"),
+            (of(decimal.Decimal), r"^The field a is a decimal\.Decimal without precision and scale"),
+            (of(Annotated[decimal.Decimal, STRING]), r"a is a decimal\.Decimal without precision"),
             (
                 of(Annotated[int, STRING]),
-                r"^The field ->a is int, but gives the column type STRING\. Use BIGINT or INTEGER\.$",
+                r"^The field a is int, but gives the column type STRING\. Use BIGINT or INTEGER\.$",
             ),
             (
                 of(Annotated[bool, INTEGER]),
-                r"^The field ->a is bool, but gives the column type INTEGER\. Use BOOLEAN\.$",
+                r"^The field a is bool, but gives the column type INTEGER\. Use BOOLEAN\.$",
             ),
-            (of(Annotated[list[int], Array(INTEGER)]), r"->a gives a column type for list\[int\]"),
-            (of(Annotated[int, INTEGER, BIGINT]), r"->a gives more than one column type or namespace"),
-            (of(Annotated[int, INTEGER], column_type=INTEGER), r"->a gives more than one column type or namespace"),
-            (of(int, column_type="INT"), r"->a gives more than one .* or something that is neither"),
+            (of(Annotated[list[int], Array(INTEGER)]), r"a gives a column type for list\[int\]"),
+            (of(Annotated[int, INTEGER, BIGINT]), r"a gives more than one column type or namespace"),
+            (of(Annotated[int, INTEGER], column_type=INTEGER), r"a gives more than one column type or namespace"),
+            (of(int, column_type="INT"), r"a gives more than one .* or something that is neither"),
             (
                 of(list[Keyed]),
-                r"^The field ->a->ARRAY->inner of a STRUCT is declared a key\. Only columns can be keys\.$",
+                r"^The field a->ARRAY->inner of a STRUCT is declared a key\. Only columns can be keys\.$",
             ),
             (
                 Node,
-                r"^Through the field ->children->ARRAY, the dataclass Node contains itself; a column cannot contain itself\.$",
+                r"^Through the field children->ARRAY, the dataclass Node contains itself; a column cannot contain itself\.$",
             ),
             (of("Nowhere"), r"the dataclass Row cannot be resolved: name 'Nowhere' is not defined"),
             (make_dataclass("Row", [("a", int), ("A", int)]), r"the dataclass Row become the column 'A'"),
@@ -143,7 +143,7 @@ class TestColumnsFromDataclass:
         hint: object = int
         for _ in range(64):
             hint = list[hint]  # type: ignore[valid-type]
-        with pytest.raises(ColumnError, match=r"^The type hints nest deeper than 64 levels at ->a->ARRAY"):
+        with pytest.raises(ColumnError, match=r"^The type hints nest deeper than 64 levels at a->ARRAY"):
             columns_from_dataclass(of(hint))
 
     def test_a_dataclass_may_stand_in_two_places(self) -> None:

@@ -55,10 +55,10 @@ class TestRequireStringKeys:
     @pytest.mark.parametrize(
         ("type_", "path"),
         [
-            ("MAP<INT, STRING>", "->A"),
-            ("STRUCT<B MAP<BOOLEAN, INT>>", "->A->B"),
-            ("ARRAY<MAP<STRING, MAP<BIGINT, INT>>>", "->A->ARRAY->MAP_VAL"),
-            ("MAP<MAP<STRING, INT>, INT>", "->A"),
+            ("MAP<INT, STRING>", "A"),
+            ("STRUCT<B MAP<BOOLEAN, INT>>", "A->B"),
+            ("ARRAY<MAP<STRING, MAP<BIGINT, INT>>>", "A->ARRAY->MAP_VAL"),
+            ("MAP<MAP<STRING, INT>, INT>", "A"),
         ],
     )
     def test_other_keys_are_refused_with_their_path(self, type_: str, path: str) -> None:

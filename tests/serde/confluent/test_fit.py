@@ -100,7 +100,7 @@ def test_rows_and_tombstones_make_the_round_trip(bootstrap: str, ours: RegistryC
 
 
 def test_a_row_that_does_not_fit_is_a_serialization_error_by_ours(bootstrap: str, ours: RegistryClient) -> None:
-    with pytest.raises(ValueSerializationError, match=r"->ID needs an integer") as caught:
+    with pytest.raises(ValueSerializationError, match=r"ID needs an integer") as caught:
         _produce(bootstrap, ours, "bad-row", ("k", {"ID": "x"}))
     assert isinstance(caught.value.__context__, EncodeError)
 

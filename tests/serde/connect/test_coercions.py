@@ -36,7 +36,7 @@ class TestRefusal:
         assert error is not None
         assert (error.path, error.writer_type, error.column_type) == ("->A->ARRAY->B", "int64", "int32")
         assert (
-            "At ->A->ARRAY->B, a column of the type DATE cannot read the writer's type int64 as type int32"
+            "At A->ARRAY->B, a column of the type DATE cannot read the writer's type int64 as type int32"
             in error.message
         )
         root = refusal(ConnectType.STRING, Struct(()), "")
@@ -88,26 +88,26 @@ class TestCoercion:
     @pytest.mark.parametrize(
         ("writer", "name", "column", "value", "message"),
         [
-            (I32, None, DATE, 2**31 - 1, r"2147483647 at ->A does not fit the column type DATE: this number of days"),
-            (I32, None, TIME, -1, r"^The value -1 at ->A does not fit the column type TIME: Python's time holds only"),
-            (I32, None, TIME, 86_400_000, r"86400000 at ->A does not fit the column type TIME: Python's time"),
+            (I32, None, DATE, 2**31 - 1, r"2147483647 at A does not fit the column type DATE: this number of days"),
+            (I32, None, TIME, -1, r"^The value -1 at A does not fit the column type TIME: Python's time holds only"),
+            (I32, None, TIME, 86_400_000, r"86400000 at A does not fit the column type TIME: Python's time"),
             (
                 I64,
                 None,
                 TIMESTAMP,
                 2**63 - 1,
-                r"^The value 9223372036854775807 at ->A .* TIMESTAMP: this number of milli",
+                r"^The value 9223372036854775807 at A .* TIMESTAMP: this number of milli",
             ),
             (
                 I64,
                 None,
                 TIMESTAMP,
                 -(2**63),
-                r"^The value -9223372036854775808 at ->A .* TIMESTAMP: this number of milli",
+                r"^The value -9223372036854775808 at A .* TIMESTAMP: this number of milli",
             ),
             # org.apache.kafka.connect.data.Time.toLogical
-            (I32, TIME_NAME, INTEGER, 86_400_001, r"^The value 86400001 at ->A .* INTEGER: the writer's type is Time"),
-            (I32, TIME_NAME, BIGINT, -1, r"^The value -1 at ->A .* BIGINT: the writer's type is Time"),
+            (I32, TIME_NAME, INTEGER, 86_400_001, r"^The value 86400001 at A .* INTEGER: the writer's type is Time"),
+            (I32, TIME_NAME, BIGINT, -1, r"^The value -1 at A .* BIGINT: the writer's type is Time"),
         ],
     )
     def test_a_value_that_does_not_fit_says_where_and_why(

@@ -127,7 +127,7 @@ class TestColumnsOf:
 
     def test_an_unwrapped_map_with_odd_keys_leaves_nothing(self) -> None:
         schema = map_of(primitive(ConnectType.FLOAT32), TEXT)
-        with pytest.raises(ColumnError, match=r" ->ROWKEY: Unsupported type for map key: float64\.$"):
+        with pytest.raises(ColumnError, match=r" ROWKEY: Unsupported type for map key: float64\.$"):
             columns_of(schema, role=Role.KEY, wrapped=False)
 
 

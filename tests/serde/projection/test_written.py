@@ -90,5 +90,5 @@ def test_null_in_a_union_without_null_is_refused_in_the_same_words_by_both_match
     by_position = encoder(text, WriteSpec())
     by_name = encoder_under(text, WriteSpec(columns=parse_columns("`a` INT")))
     for encode in (by_position, by_name):
-        with pytest.raises(EncodeError, match=r"^1 field does not fit: ->a is null"):
+        with pytest.raises(EncodeError, match=r"^1 field does not fit: a is null"):
             encode({"a": None}, b"")

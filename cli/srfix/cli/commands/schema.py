@@ -20,6 +20,7 @@ from srfix.cli.version import version
 from srfix.serde.columns.types import BOOLEAN, Column, Columns
 from srfix.serde.errors import ColumnError, UsageError
 from srfix.serde.formats.table import Format, format_of, schema_module_of
+from srfix.serde.printable import path_words
 from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def _blocks(
     yield blocks.FieldList((("columns", print_columns(inferred.columns)),))
     if inferred.dropped:
         yield blocks.Paragraph("srfix leaves out the fields that no column holds, as ksqlDB does:")
-        yield blocks.ItemList(tuple(f"{part.path}: {part.reason}" for part in inferred.dropped))
+        yield blocks.ItemList(tuple(f"{path_words(part.path)}: {part.reason}" for part in inferred.dropped))
     if standing is not None:
         if standing.holders:
             yield blocks.Table(

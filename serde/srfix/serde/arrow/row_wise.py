@@ -29,6 +29,7 @@ from srfix.serde.engine import DecodedBatch
 from srfix.serde.errors import CoercionError, DecodeError, IncompatibleTypeError, OutOfRangeError, Reason
 from srfix.serde.interface import BadRow, Context, Contexts, Deserializer, Payloads, Row, Value
 from srfix.serde.java_ints import INT_MAX, LONG_MAX
+from srfix.serde.printable import path_words
 from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def _is_utf8(text: str) -> bool:
 def _wrong_type(type_: ColumnType, value: object, path: str) -> IncompatibleTypeError:
     kind = type(value).__name__
     return IncompatibleTypeError(
-        f"{path or 'the row'} is of the type {kind}, which cannot feed the column type {type_name(type_)}",
+        f"{path_words(path, 'the row')} is of the type {kind}, which cannot feed the column type {type_name(type_)}",
         path=path,
         writer_type=kind,
         column_type=type_name(type_),
@@ -150,7 +151,7 @@ def _wrong_type(type_: ColumnType, value: object, path: str) -> IncompatibleType
 
 
 def _misfit(kind: type[DecodeError], type_: ColumnType, path: str, sentence: str) -> DecodeError:
-    return kind(f"{path} {sentence}", path=path, column_type=type_name(type_))
+    return kind(f"{path_words(path)} {sentence}", path=path, column_type=type_name(type_))
 
 
 REFUSED: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)

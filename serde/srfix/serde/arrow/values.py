@@ -13,6 +13,7 @@ from srfix.serde.columns.types import ScalarType
 from srfix.serde.connect.coercions import DAY_MS, EPOCH, EPOCH_DAY
 from srfix.serde.errors import ColumnError
 from srfix.serde.formats.rows.value_check import Misfit
+from srfix.serde.printable import path_words
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +33,9 @@ _PLAIN: Final = ("is_uint64", "is_null", *chain(*(tests for kind, tests in TESTS
 def struct_reader(fields: Sequence[pa.Field], path: str, unit: TimeUnit) -> Read:
     names = [field.name for field in fields]
     if len(set(names)) < len(names):
-        raise ColumnError(f"Two fields of {path or 'the batch'} have the same name: {', '.join(map(repr, names))}.")
+        raise ColumnError(
+            f"Two fields of {path_words(path, 'the batch')} have the same name: {', '.join(map(repr, names))}."
+        )
     reads = [_reader(field.type, f"{path}->{field.name}", unit) for field in fields]
 
     def read(array: pa.Array) -> list[object]:
@@ -112,7 +115,8 @@ def _scalar_reader(type_: pa.DataType, path: str, unit: TimeUnit) -> Read:
         epoch = EPOCH if type_.tz is not None else EPOCH.replace(tzinfo=None)
         return _each_number(_in_unit(type_.unit, unit, lambda us: epoch + datetime.timedelta(microseconds=us)), path)
     raise ColumnError(
-        f"The Arrow type {type_}, at {path}, cannot be written. Cast it to a type that a column has, or leave it out."
+        f"The Arrow type {type_}, at {path_words(path)}, cannot be written. Cast it to a type that a column has, or leave it "
+        "out."
     )
 
 

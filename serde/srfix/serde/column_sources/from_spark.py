@@ -39,6 +39,7 @@ from srfix.serde.columns.types import (
 )
 from srfix.serde.connect.columns import SPARK_DIGITS, NameRule
 from srfix.serde.errors import ColumnError, SchemaError
+from srfix.serde.printable import path_words
 
 
 @runtime_checkable
@@ -127,7 +128,9 @@ class _Reader:
 
     def _type(self, type_: object, *, path: str, depth: int) -> ColumnType:
         if depth > MAX_NESTING:
-            raise ColumnError(f"The Spark schema nests deeper than {MAX_NESTING} levels at {path}. Name the columns.")
+            raise ColumnError(
+                f"The Spark schema nests deeper than {MAX_NESTING} levels at {path_words(path)}. Name the columns."
+            )
         if isinstance(type_, str):
             return _scalar(type_, path)
         match type_:
@@ -138,7 +141,9 @@ class _Reader:
             case {"type": "map", "keyType": str(keys), "valueType": values} if _SCALARS.get(keys) is ScalarType.STRING:
                 return Map(self._type(values, path=f"{path}->MAP_VAL", depth=depth + 1))
             case {"type": "map", "keyType": keys}:
-                raise ColumnError(f"The field {path} is a map with keys of {_named(keys)}; they must be string.")
+                raise ColumnError(
+                    f"The field {path_words(path)} is a map with keys of {_named(keys)}; they must be string."
+                )
             case _:
                 raise _unfit(path, _named(type_))
 
@@ -154,7 +159,7 @@ def _scalar(type_: str, path: str) -> ColumnType:
     try:
         return Decimal(int(match[1]), int(match[2]))
     except ColumnError as error:
-        raise ColumnError(f"The field {path}: {error.message}") from error
+        raise ColumnError(f"The field {path_words(path)}: {error.message}") from error
 
 
 def _named(type_: object) -> str:
@@ -162,7 +167,9 @@ def _named(type_: object) -> str:
 
 
 def _unfit(path: str, type_: str) -> ColumnError:
-    return ColumnError(f"The field {path} is Spark's {type_}, which fits no column type. Cast it or leave it out.")
+    return ColumnError(
+        f"The field {path_words(path)} is Spark's {type_}, which fits no column type. Cast it or leave it out."
+    )
 
 
 _Json: TypeAlias = "str | bool | list[_Json] | dict[str, _Json]"
@@ -196,4 +203,4 @@ def _written(type_: ColumnType, path: str) -> _Json:
 
 
 def _unwritable(path: str, type_: str) -> ColumnError:
-    return ColumnError(f"The column {path} is {type_}, but Spark has no such type. Leave it out.")
+    return ColumnError(f"The column {path_words(path)} is {type_}, but Spark has no such type. Leave it out.")

@@ -61,6 +61,7 @@ from srfix.serde.columns.types import (
 )
 from srfix.serde.connect.columns import NameRule
 from srfix.serde.errors import CasingError, ColumnError, DecodeError, SrfixError
+from srfix.serde.printable import path_words
 from srfix.serde.subjects.names import Role
 
 NameOf: TypeAlias = Callable[[str], str]
@@ -100,7 +101,9 @@ class _Reader:
                 f"Columns can be taken only from a dataclass, and {where.removeprefix('the dataclass ')} is not one."
             )
         if class_ in self._open:
-            raise ColumnError(f"Through the field {path}, {where} contains itself; a column cannot contain itself.")
+            raise ColumnError(
+                f"Through the field {path_words(path)}, {where} contains itself; a column cannot contain itself."
+            )
         hints = _hints(class_)
         self._open.append(class_)
         fields = [
@@ -117,12 +120,12 @@ class _Reader:
         hint, annotated, _ = _without_annotations(hint)
         namespaces = [mark for mark in (*declared, *annotated) if isinstance(mark, Namespace)]
         if namespaces and not is_column:
-            raise ColumnError(f"The field {path} of a STRUCT is declared a key. Only columns can be keys.")
+            raise ColumnError(f"The field {path_words(path)} of a STRUCT is declared a key. Only columns can be keys.")
         types = [mark for mark in (*declared, *annotated) if _is_column_type(mark)]
         if len(types) > 1 or len(namespaces) > 1 or len(types) + len(namespaces) < len(declared):
             raise ColumnError(
-                f"The field {path} gives more than one column type or namespace, or something that is neither. Give at "
-                "most one column type and one Namespace."
+                f"The field {path_words(path)} gives more than one column type or namespace, or something that is neither. "
+                "Give at most one column type and one Namespace."
             )
         type_ = self._type(hint, types[0] if types else None, path=path, depth=depth)
         return self._name_of(field.name), type_, namespaces[0] if namespaces else Namespace.VALUE
@@ -130,7 +133,7 @@ class _Reader:
     def _type(self, hint: object, declared: object, *, path: str, depth: int) -> ColumnType:
         if depth > MAX_NESTING:
             raise ColumnError(
-                f"The type hints nest deeper than {MAX_NESTING} levels at {path}. Flatten the innermost ones."
+                f"The type hints nest deeper than {MAX_NESTING} levels at {path_words(path)}. Flatten the innermost ones."
             )
         hint, annotated, _ = _without_annotations(hint)
         for mark in annotated:
@@ -138,7 +141,7 @@ class _Reader:
         if hint is decimal.Decimal:
             if not isinstance(declared, Decimal):
                 raise ColumnError(
-                    f"The field {path} is a decimal.Decimal without precision and scale. "
+                    f"The field {path_words(path)} is a decimal.Decimal without precision and scale. "
                     "Give them: Annotated[decimal.Decimal, Decimal(10, 2)]."
                 )
             return declared
@@ -147,7 +150,7 @@ class _Reader:
             return _chosen(scalars, declared, hint, path)
         if declared is not None:
             raise ColumnError(
-                f"The field {path} gives a column type for {_hint_text(hint)} as a whole. Annotate the part that "
+                f"The field {path_words(path)} gives a column type for {_hint_text(hint)} as a whole. Annotate the part that "
                 "has this column type."
             )
         return self._composite(hint, path=path, depth=depth)
@@ -162,7 +165,7 @@ class _Reader:
             case _ if isinstance(hint, type) and dataclasses.is_dataclass(hint):
                 return Struct(self.columns(hint, path=path, depth=depth + 1))
             case _:
-                raise ColumnError(f"The field {path} is {_hint_text(hint)}, which fits no column type.")
+                raise ColumnError(f"The field {path_words(path)} is {_hint_text(hint)}, which fits no column type.")
 
 
 def _hints(class_: type) -> dict[str, Any]:
@@ -203,7 +206,7 @@ def _chosen(allowed: tuple[ScalarType, ...], declared: object, hint: object, pat
             return type_
     said_text = print_type(declared) if _is_column_type(declared) else repr(declared)
     raise ColumnError(
-        f"The field {path} is {_hint_text(hint)}, but gives the column type {said_text}. Use "
+        f"The field {path_words(path)} is {_hint_text(hint)}, but gives the column type {said_text}. Use "
         f"{' or '.join(t.value for t in allowed)}."
     )
 
@@ -269,7 +272,8 @@ def _record(class_: type, columns: tuple[Column, ...], rule: _Rule, *, path: str
     surplus = [column for column in by_name if column not in fed.values()]
     if surplus:
         raise ColumnError(
-            f"The column {path}->{surplus[0]} feeds no field of {name}. Leave the column out, or give {name} such a field."
+            f"The column {path_words(f'{path}->{surplus[0]}')} feeds no field of {name}. Leave the column out, or give "
+            f"{name} such a field."
         )
     for called, field in fields.items():
         has_default = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
@@ -305,7 +309,7 @@ def _value(hint: object, type_: ColumnType, rule: _Rule, path: str, field: str) 
     def build_not_null(value: object) -> object:
         if value is None:
             raise DecodeError(
-                f"The column {path} is null, and the hint of {field} does not allow None. Declare the field "
+                f"The column {path_words(path)} is null, and the hint of {field} does not allow None. Declare the field "
                 f"{_hint_text(plain)} | None, because every column may be null.",
                 path=path,
             )
@@ -333,8 +337,8 @@ def _not_null(hint: object, type_: ColumnType, rule: _Rule, path: str, field: st
             return _same
         case _:
             raise ColumnError(
-                f"The column {path} is {print_type(type_)}, but the field {field} is {_hint_text(hint)}. Change one of "
-                "them to match the other."
+                f"The column {path_words(path)} is {print_type(type_)}, but the field {field} is {_hint_text(hint)}. "
+                "Change one of them to match the other."
             )
 
 

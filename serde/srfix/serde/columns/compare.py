@@ -11,6 +11,7 @@ from srfix.serde.casing import declared_name
 from srfix.serde.columns.text import print_columns, print_type
 from srfix.serde.columns.tokens import quoted_name
 from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Map, Struct, usable_columns
+from srfix.serde.printable import path_words
 
 
 class DifferenceKind(Enum):
@@ -37,7 +38,7 @@ class ColumnDifference:
 
     @property
     def sentence(self) -> str:
-        return f"{self.path or 'the columns'}: {_SENTENCES[self.kind].format(self.first, self.second)}"
+        return f"{path_words(self.path, 'the columns')}: {_SENTENCES[self.kind].format(self.first, self.second)}"
 
 
 _SENTENCES: Final = {

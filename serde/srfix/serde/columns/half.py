@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from srfix.serde.columns.text import print_type
 from srfix.serde.columns.types import STRING, Column, Columns, ColumnType, Map, Struct, parts_of, usable_columns
 from srfix.serde.errors import ColumnError
+from srfix.serde.printable import path_words
 from srfix.serde.subjects.names import Role
 
 
@@ -47,7 +48,7 @@ def require_string_keys(columns: Columns, format_word: str) -> None:
         for path, part in _parts(column.type, f"->{column.name}"):
             if isinstance(part, Map) and part.keys is not STRING:
                 raise ColumnError(
-                    f"{format_word} only supports MAPs with STRING keys: {path} is {print_type(part)}. "
+                    f"{format_word} only supports MAPs with STRING keys: {path_words(path)} is {print_type(part)}. "
                     "Declare its keys STRING."
                 )
 

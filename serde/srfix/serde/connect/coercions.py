@@ -40,7 +40,7 @@ from srfix.serde.connect.java_text import double_text, float_text, plain_decimal
 from srfix.serde.connect.schema import DECIMAL_NAME, TIME_NAME, ConnectType, connect_type_of
 from srfix.serde.errors import IncompatibleTypeError, OutOfRangeError
 from srfix.serde.interface import Value
-from srfix.serde.printable import shortened
+from srfix.serde.printable import path_words, shortened
 
 NOT_FITTING: Final = (decimal.Inexact, decimal.InvalidOperation)
 """The exception of `quantize` for a number that does not fit."""
@@ -113,7 +113,7 @@ def refusal(writer: ConnectType, column: ColumnType, path: str) -> IncompatibleT
 def incompatible(writer: str, column: ColumnType, path: str) -> IncompatibleTypeError:
     wanted = connect_type_of(column).word
     return IncompatibleTypeError(
-        f"At {path or 'the root'}, a column of the type {type_name(column)} cannot read the writer's type {writer} as "
+        f"At {path_words(path)}, a column of the type {type_name(column)} cannot read the writer's type {writer} as "
         f"type {wanted}. Declare a column type that can read it, or leave the column out.",
         path=path,
         writer_type=writer,
@@ -195,7 +195,7 @@ def _misfit(value: object, what: str, column: ScalarType | Decimal, path: str) -
 
 def _not_fitting(shown: str, what: str, column: ScalarType | Decimal, path: str) -> OutOfRangeError:
     return OutOfRangeError(
-        f"The value {shown} at {path or 'the root'} does not fit the column type {type_name(column)}: {what}.",
+        f"The value {shown} at {path_words(path)} does not fit the column type {type_name(column)}: {what}.",
         path=path,
         column_type=type_name(column),
     )

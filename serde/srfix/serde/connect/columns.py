@@ -44,6 +44,7 @@ from srfix.serde.connect.schema import (
     struct,
 )
 from srfix.serde.errors import ColumnError
+from srfix.serde.printable import path_words
 from srfix.serde.subjects.names import Role
 
 NameRule: TypeAlias = Literal["upper", "keep"]
@@ -114,7 +115,7 @@ def columns_of(
     inference = _Inference(upper=names == "upper", for_spark=for_spark, keeps_time=keeps_time)
     columns = inference.fields(schema, path="", depth=1)
     if not columns:
-        reasons = "".join(f" {part.path}: {part.reason}." for part in inference.dropped)
+        reasons = "".join(f" {path_words(part.path)}: {part.reason}." for part in inference.dropped)
         whose = "Spark" if for_spark else "ksqlDB"
         raise ColumnError(f"The schema does not include any columns with types that {whose} supports.{reasons}")
     return Inferred(usable_columns(columns), tuple(inference.dropped))
@@ -148,7 +149,7 @@ class _Inference:
             name = declared_name(field.name) if self._upper else field.name
             if name in columns:
                 raise ColumnError(
-                    f"Two fields of {path or 'the schema'} become the column {name!r} in upper case. "
+                    f"Two fields of {path_words(path, 'the schema')} become the column {name!r} in upper case. "
                     "Infer with names='keep', or name the columns."
                 )
             columns[name] = Column(name, type_)
@@ -157,7 +158,7 @@ class _Inference:
     def _type(self, schema: ConnectSchema, *, path: str, depth: int) -> ColumnType:
         if depth > MAX_NESTING:
             raise ColumnError(
-                f"The schema nests deeper than {MAX_NESTING} levels at {path}; is it recursive? Name the columns."
+                f"The schema nests deeper than {MAX_NESTING} levels at {path_words(path)}; is it recursive? Name the columns."
             )
         match schema.type:
             case ConnectType.STRUCT:
@@ -232,7 +233,7 @@ def _decimal(schema: ConnectSchema, path: str) -> Decimal:
     try:
         return Decimal(precision, scale)
     except ColumnError as error:
-        raise ColumnError(f"The field {path}: {error.message}") from None
+        raise ColumnError(f"The field {path_words(path)}: {error.message}") from None
 
 
 def _parameter(schema: ConnectSchema, name: str, default: int | None, path: str) -> int:
@@ -243,7 +244,7 @@ def _parameter(schema: ConnectSchema, name: str, default: int | None, path: str)
         return int(text or "")
     except ValueError:
         raise ColumnError(
-            f"The field {path} is a decimal whose parameter {name!r} is "
+            f"The field {path_words(path)} is a decimal whose parameter {name!r} is "
             f"{'missing' if text is None else f'{text!r}, not a number'}. Name the columns and leave it out."
         ) from None
 

@@ -33,6 +33,7 @@ from srfix.serde.columns.types import ColumnType, ScalarType
 from srfix.serde.connect.coercions import UNITS, refusal
 from srfix.serde.connect.schema import DATE_NAME, TIME_NAME, TIMESTAMP_NAME, ConnectType
 from srfix.serde.errors import IncompatibleTypeError, TimeUnitError
+from srfix.serde.printable import path_words
 
 MILLIS: Final = 1_000
 MICROS: Final = 1_000_000
@@ -152,7 +153,7 @@ def refusal_in_unit(
 
 def _unit_error(writer: str, column: ScalarType, path: str, why: str, instead: str) -> TimeUnitError:
     return TimeUnitError(
-        f"The writer's type {writer} cannot be read as {column.value}, at {path or 'the root'}: {why}. Declare the column as "
+        f"The writer's type {writer} cannot be read as {column.value}, at {path_words(path)}: {why}. Declare the column as "
         f"{instead}.",
         path=path,
         writer_type=writer,

@@ -60,7 +60,7 @@ def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...
             raise encode_error(misfit) from misfit.group()
         except UnicodeEncodeError as error:
             raise EncodeError(
-                f"->{name} contains half a surrogate pair, which cannot be encoded.", paths=(f"->{name}",)
+                f"{name} contains half a surrogate pair, which cannot be encoded.", paths=(f"->{name}",)
             ) from error
 
     return encode

@@ -12,6 +12,7 @@ from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Decima
 from srfix.serde.connect.coercions import coercion_of, incompatible, refusal_of_values
 from srfix.serde.connect.schema import TIME_NAME
 from srfix.serde.connect.time_units import MILLIS, TimeUnit, reads_units, refusal_in_unit
+from srfix.serde.printable import path_words
 from srfix.serde.projection import tree
 from srfix.serde.projection.tree import W
 from srfix.serde.specs import ReadSpec
@@ -153,7 +154,7 @@ class _Walk:
         by_field: defaultdict[str, list[tree.WriterField[W]]] = defaultdict(list)
         for field in fields:
             by_field[field.name].append(field)
-        where = f"{holder} at {path}" if path else holder
+        where = f"{holder} at {path_words(path)}" if path else holder
         placed = placements(tuple(by_name), tuple(by_field), self._spec.case_rule, where=where)
         last = {name: field for field, name in placed}
         return [(one, by_name[name], last[name] == field) for field, name in placed for one in by_field[field]]

@@ -99,30 +99,30 @@ class TestRows:
         ("row", "message"),
         [
             (None, "the row needs a mapping, got NoneType None"),
-            ({"D": 1}, "->D feeds no column or field"),
-            ({"A": 2**31}, "->A needs an integer from -2147483648 to 2147483647, got int 2147483648"),
-            ({"A": True}, "->A needs an integer from -2147483648 to 2147483647, got bool True"),
-            ({"A": 1.0}, "->A needs an integer from -2147483648 to 2147483647, got float 1.0"),
-            ({"L": 2**63}, f"->L needs an integer from {-(2**63)} to {2**63 - 1}, got int {2**63}"),
-            ({"D": "1"}, "->D needs a float, got str '1'"),
-            ({"D": 2**53 + 1}, f"->D needs a float, got int {2**53 + 1}"),
-            ({"S": 1}, "->S needs a string, got int 1"),
-            ({"B": "eA=="}, "->B needs bytes, got str 'eA=='"),
-            ({"O": 1}, "->O needs a boolean, got int 1"),
-            ({"N": 1}, "->N needs a finite decimal.Decimal for DECIMAL(4, 1), got int 1"),
-            ({"N": Number("NaN")}, "->N needs a finite decimal.Decimal for DECIMAL(4, 1), got Decimal Decimal('NaN')"),
-            ({"N": Number("1.25")}, "->N needs a number that fits DECIMAL(4, 1) without rounding"),
-            ({"N": Number("1000")}, "->N needs a number that fits DECIMAL(4, 1) without rounding"),
-            ({"N": Number("1e999999999")}, "->N needs a number that fits DECIMAL(4, 1) without rounding"),
-            ({"H": datetime.datetime(2020, 1, 1, tzinfo=UTC)}, "->H needs a date, got datetime "),
-            ({"I": 5}, "->I needs a time without zone, got int 5"),
-            ({"J": datetime.datetime(2020, 1, 1)}, "->J needs a datetime with a time zone, got datetime "),
-            ({"K": "x"}, "->K needs a list, got str 'x'"),
-            ({"K": [1, "x"]}, "->K[1] needs an integer from -2147483648 to 2147483647, got str 'x'"),
-            ({"M": {1: 1}}, "->M->1 needs a string as its key, got int 1"),
-            ({"M": {"k": "x"}}, "->M->k needs an integer from"),
-            ({"R": {"X": 1}}, "->R->X needs a string, got int 1"),
-            ({"R": []}, "->R needs a mapping, got list []"),
+            ({"D": 1}, "D feeds no column or field"),
+            ({"A": 2**31}, "A needs an integer from -2147483648 to 2147483647, got int 2147483648"),
+            ({"A": True}, "A needs an integer from -2147483648 to 2147483647, got bool True"),
+            ({"A": 1.0}, "A needs an integer from -2147483648 to 2147483647, got float 1.0"),
+            ({"L": 2**63}, f"L needs an integer from {-(2**63)} to {2**63 - 1}, got int {2**63}"),
+            ({"D": "1"}, "D needs a float, got str '1'"),
+            ({"D": 2**53 + 1}, f"D needs a float, got int {2**53 + 1}"),
+            ({"S": 1}, "S needs a string, got int 1"),
+            ({"B": "eA=="}, "B needs bytes, got str 'eA=='"),
+            ({"O": 1}, "O needs a boolean, got int 1"),
+            ({"N": 1}, "N needs a finite decimal.Decimal for DECIMAL(4, 1), got int 1"),
+            ({"N": Number("NaN")}, "N needs a finite decimal.Decimal for DECIMAL(4, 1), got Decimal Decimal('NaN')"),
+            ({"N": Number("1.25")}, "N needs a number that fits DECIMAL(4, 1) without rounding"),
+            ({"N": Number("1000")}, "N needs a number that fits DECIMAL(4, 1) without rounding"),
+            ({"N": Number("1e999999999")}, "N needs a number that fits DECIMAL(4, 1) without rounding"),
+            ({"H": datetime.datetime(2020, 1, 1, tzinfo=UTC)}, "H needs a date, got datetime "),
+            ({"I": 5}, "I needs a time without zone, got int 5"),
+            ({"J": datetime.datetime(2020, 1, 1)}, "J needs a datetime with a time zone, got datetime "),
+            ({"K": "x"}, "K needs a list, got str 'x'"),
+            ({"K": [1, "x"]}, "K[1] needs an integer from -2147483648 to 2147483647, got str 'x'"),
+            ({"M": {1: 1}}, "M->1 needs a string as its key, got int 1"),
+            ({"M": {"k": "x"}}, "M->k needs an integer from"),
+            ({"R": {"X": 1}}, "R->X needs a string, got int 1"),
+            ({"R": []}, "R needs a mapping, got list []"),
         ],
     )
     def test_a_row_that_does_not_fit_is_refused_by_path(self, row: object, message: str) -> None:
@@ -150,7 +150,7 @@ class TestRows:
             _write("A STRING", {"A": text})
 
     def test_a_null_that_is_not_wrapped_has_no_bytes(self) -> None:
-        with pytest.raises(EncodeError, match=r"->A is null; values are not wrapped, so the record has no bytes"):
+        with pytest.raises(EncodeError, match=r"A is null; values are not wrapped, so the record has no bytes"):
             _write("A INT", {"A": None}, wrapped=False)
 
     @given(columns_and_row, st.sampled_from([CaseRule.UNIQUE, CaseRule.EXACT]))

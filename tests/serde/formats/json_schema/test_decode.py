@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import datetime
 import json
+import re
 from decimal import Decimal as Number
 
 import pytest
@@ -190,7 +191,7 @@ class TestValues:
     def test_what_does_not_fit_is_refused(self, schema: str, column: str, body: str, error: type[DecodeError]) -> None:
         with pytest.raises(error) as raised:
             _one(schema, column, body)
-        assert "->A" in raised.value.message
+        assert re.search(r"[Aa]t A\b", raised.value.message)
         if isinstance(raised.value, CoercionError):
             assert raised.value.path.startswith("->A")
 
@@ -200,7 +201,7 @@ class TestTypes:
 
     def test_an_absent_property_of_a_wrong_type_is_refused_too(self) -> None:
         with pytest.raises(
-            IncompatibleTypeError, match=r"^At ->A, .* cannot read the writer's type string as type int32"
+            IncompatibleTypeError, match=r"^At A, .* cannot read the writer's type string as type int32"
         ):
             _read('{"type":"object","properties":{"a":{"type":"string"}}}', "A INT", "{}")
 
@@ -260,7 +261,7 @@ class TestUnions:
             assert row == {"P": None}
 
     def test_a_node_that_no_alternative_takes_is_refused(self) -> None:
-        with pytest.raises(CoercionError, match=r"^At ->P, the body has a boolean, but"):
+        with pytest.raises(CoercionError, match=r"^At P, the body has a boolean, but"):
             self._row("true")
 
     def _row(self, body: str) -> Value:

@@ -192,7 +192,7 @@ class TestScalars:
     def test_an_unsigned_long_beyond_a_long_is_negative_in_the_engine_and_refused_by_us(self, field: str) -> None:
         value: Any = {"value": 2**64 - 1} if "Value" in field else 2**64 - 1
         assert _one(field, "BIGINT", {"a": value}) == -1
-        with pytest.raises(OutOfRangeError, match=r"^The value 18446744073709551615 at ->A .* case_rule='ksqldb'\.$"):
+        with pytest.raises(OutOfRangeError, match=r"^The value 18446744073709551615 at A .* case_rule='ksqldb'\.$"):
             _one(field, "BIGINT", {"a": value}, rule=CaseRule.UNIQUE)
 
     @pytest.mark.parametrize(("type_", "expected"), [("int8", 44), ("int16", 300), ("int32", 300)])
@@ -219,7 +219,7 @@ class TestScalars:
     )
     def test_a_column_of_another_type_is_refused_even_if_nothing_was_written(self, field: str, column: str) -> None:
         """`ConnectDataTranslator.validateType`."""
-        with pytest.raises(IncompatibleTypeError, match=r"^At ->A, .* cannot read the writer's type") as raised:
+        with pytest.raises(IncompatibleTypeError, match=r"^At A, .* cannot read the writer's type") as raised:
             _one(field, column, {})
         assert raised.value.path == "->A"
 
@@ -340,7 +340,7 @@ class TestOneofs:
         assert _read(self._TEXT, "O_0 STRUCT<S STRING, Q INT>", b"\x12\1x") == {"O_0": {"S": "x", "Q": None}}
 
     def test_a_field_of_another_type_is_refused(self) -> None:
-        with pytest.raises(IncompatibleTypeError, match="->O_0->I"):
+        with pytest.raises(IncompatibleTypeError, match="At O_0->I"):
             _read(self._TEXT, "O_0 STRUCT<I STRING, S BYTES>".replace("I STRING", "I DOUBLE"), b"\x08\1")
 
 
@@ -376,7 +376,7 @@ class TestDecimals:
     def test_what_is_no_number_or_does_not_fit_is_refused(
         self, message: dict[str, Any], error: type[DecodeError]
     ) -> None:
-        with pytest.raises(error, match="->A"):
+        with pytest.raises(error, match=r"[Aa]t A\b"):
             _one("confluent.type.Decimal a = 1;", "DECIMAL(6, 2)", {"a": message})
 
     @pytest.mark.parametrize(
@@ -397,7 +397,7 @@ class TestDecimals:
         schema = f"confluent.type.Decimal a = 1 {_digits(9, 3)};"
         assert str(_one(schema, "DECIMAL(9, 3)", {"a": message})) == expected
         if expected == "12.300":
-            with pytest.raises(DecodeError, match=r"->A has more digits than its own precision, 3"):
+            with pytest.raises(DecodeError, match=r"A has more digits than its own precision, 3"):
                 _one(schema, "DECIMAL(9, 3)", {"a": message}, rule=CaseRule.UNIQUE)
 
     def test_it_is_no_bytes(self) -> None:
@@ -476,9 +476,7 @@ class TestTimes:
     def test_under_our_rules_a_day_before_it_is_refused(self, rule: CaseRule) -> None:
         text = _text("google.type.Date A = 1;")
         assert _read(text, "A DATE", _written(text, {"A": {"year": 2024, "month": 2, "day": 29}}), rule=rule)
-        with pytest.raises(
-            OutOfRangeError, match=r"^The value 1582-10-04 at ->A is before 1582-10-15, and ksqlDB would"
-        ):
+        with pytest.raises(OutOfRangeError, match=r"^The value 1582-10-04 at A is before 1582-10-15, and ksqlDB would"):
             _read(text, "A DATE", _written(text, {"A": {"year": 1582, "month": 10, "day": 4}}), rule=rule)
 
     @pytest.mark.parametrize(
@@ -491,7 +489,7 @@ class TestTimes:
     def test_what_is_no_day_is_refused(self, date: tuple[int, int, int]) -> None:
         """`Calendar.setLenient(false)`; and Python's years end with 9999."""
         message = dict(zip(("year", "month", "day"), date, strict=True))
-        with pytest.raises(OutOfRangeError, match="->A"):
+        with pytest.raises(OutOfRangeError, match=r"[Aa]t A\b"):
             _one("google.type.Date a = 1;", "DATE", {"a": message})
 
     @pytest.mark.parametrize(
@@ -560,7 +558,7 @@ class TestTimes:
     def test_what_is_no_time_is_refused(self, field: str, column: str, message: dict[str, int]) -> None:
         """`LocalTime.of`, `Timestamps.checkValid`."""
         for rule in (CaseRule.KSQLDB, CaseRule.UNIQUE):
-            with pytest.raises(OutOfRangeError, match=r" at ->A is not an? "):
+            with pytest.raises(OutOfRangeError, match=r" at A is not an? "):
                 _one(f"{field} a = 1;", column, {"a": message}, rule=rule)
 
     def test_nanoseconds_beyond_a_second_are_told(self) -> None:

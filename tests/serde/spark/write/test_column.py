@@ -46,7 +46,7 @@ class TestColumnWrite:
                 {"columns": "A INT", "schema_id_framing": Framing.HEADER_GUID},
                 "the GUID belongs to the record's headers",
             ),
-            ({"columns": "A TIME"}, "->A is TIME, but Spark has no such type"),
+            ({"columns": "A TIME"}, "A is TIME, but Spark has no such type"),
             ({"columns": "`a` INT", "version": 1}, "written by Connect's rules"),
         ],
     )

@@ -35,7 +35,7 @@ class TestJvmWrite:
         before, behind = "named_struct('f0', CAST(`id` AS bigint), 'f1', ", ", 'f2', unix_date(`d`))"
         at = "IF(`At` IS NULL OR unix_micros(`At`) % 1000 = 0, unix_millis(`At`), raise_error("
         assert write.row.startswith(f"{before}{at}")
-        assert "->AT needs whole milliseconds" in write.row
+        assert "AT needs whole milliseconds" in write.row
         assert write.row.endswith(behind)
         assert write.is_null is None
 
@@ -78,15 +78,15 @@ class TestJvmWrite:
         plan = plan_write(MemoryRegistry(), "t", schema=text)
         with pytest.raises(EngineRefusedError) as caught:
             jvm_write(plan, frame_row(plan, struct(a="string"), None, "value"))
-        assert f"->a is written as a union of {', '.join(type_)}" in caught.value.reasons[0]
+        assert f"a is written as a union of {', '.join(type_)}" in caught.value.reasons[0]
 
     def test_every_reason_is_named(self) -> None:
         with pytest.raises(EngineRefusedError) as caught:
             told("A INT, B TIME, C DOUBLE", struct(a="long", b="time(6)", c="long"))
         assert caught.value.reasons == (
-            "->A is bigint, but not every such value fits int",
-            "->B is time(6): Spark has no exact conversion from it to int (time-millis)",
-            "->C is bigint, but not every such value fits double",
+            "A is bigint, but not every such value fits int",
+            "B is time(6): Spark has no exact conversion from it to int (time-millis)",
+            "C is bigint, but not every such value fits double",
         )
 
 
@@ -108,8 +108,8 @@ class TestExplain:
     @pytest.mark.parametrize(
         ("type_", "engine"),
         [
-            ("long", "engine: arrow; jvm cannot be used: ->ID is bigint, but not every such value fits int"),
-            ("string", "engine: none. The frame's rows cannot be written as values of topic 't': ->ID is string"),
+            ("long", "engine: arrow; jvm cannot be used: ID is bigint, but not every such value fits int"),
+            ("string", "engine: none. The frame's rows cannot be written as values of topic 't': ID is string"),
         ],
     )
     def test_it_says_which_engine_writes_it(self, type_: str, engine: str) -> None:
@@ -130,7 +130,7 @@ class TestBadRowWords:
     def test_the_driver_makes_an_error_of_them(self) -> None:
         plan = plan_write(MemoryRegistry(), "t", "ID INT")
         before, behind = bad_row_words(plan, "''")
-        said = f"{_text(before)}->A is null.{_text(behind)}"
+        said = f"{_text(before)}A is null.{_text(behind)}"
         error = srfix_error_of(RuntimeError(f"[USER_RAISED_EXCEPTION] {said} SQLSTATE: P0001"))
         assert isinstance(error, BadRowError)
         assert error.message == said

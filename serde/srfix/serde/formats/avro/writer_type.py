@@ -14,6 +14,7 @@ from srfix.serde.errors import IncompatibleTypeError, SchemaError
 from srfix.serde.formats.avro.connect import map_entry_types, to_connect, union_field_name
 from srfix.serde.formats.avro.internal_schema import avro_fields
 from srfix.serde.formats.avro.schema import AvroField, AvroNode, describe, nullable_branch
+from srfix.serde.printable import path_words
 from srfix.serde.projection.tree import Refused, WriterField
 
 AVRO_TYPES: Final = {
@@ -96,7 +97,7 @@ class AvroType:
         apart = {(branch.name, branch.type.value.name) for branch in resolved}
         if len({name for name, _ in apart}) < len(apart):
             raise SchemaError(
-                f"Two branches of the {describe(self.value)}, at {path or 'the root'}, have the same name for Connect: "
+                f"Two branches of the {describe(self.value)}, at {path_words(path)}, have the same name for Connect: "
                 f"{', '.join(branch.name for branch in resolved)}. No column can tell them apart."
             )
         return branches
@@ -129,7 +130,7 @@ class AvroType:
             return AvroType(entry[0]), AvroType(entry[1])
         if self.value.kind != "map" or self.value.items is None:
             raise SchemaError(
-                f"The schema has a map encoded as an array of entries, at {path or 'the root'}, but the entries are not "
+                f"The schema has a map encoded as an array of entries, at {path_words(path)}, but the entries are not "
                 f"records of key and value: {describe(self.value)}."
             )
         return AvroType(AvroNode(kind="string")), AvroType(self.value.items)

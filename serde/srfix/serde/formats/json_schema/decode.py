@@ -36,6 +36,7 @@ from srfix.serde.formats.json_schema.connect import JsonType
 from srfix.serde.formats.json_schema.kernel import native_connect_decoder
 from srfix.serde.formats.json_schema.leaves import InexactError, Read, leaf, wrong_node
 from srfix.serde.interface import Row, Value
+from srfix.serde.printable import path_words
 from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Projection, Refused, Scalar, WriterField
 
 _Step: TypeAlias = tuple[str, str, type | None, bool, Read, bool]
@@ -208,7 +209,7 @@ def _with_null(value: Projected[JsonType], read: Read, budget: Budget) -> Read:
     def required(node: object) -> Value:
         if node is None:
             raise DecodeError(
-                f"At {value.path or 'the root'}, the body is null, and the writer's schema does not allow it: "
+                f"At {path_words(value.path)}, the body is null, and the writer's schema does not allow it: "
                 f"the type {value.writer.connect.word} is required."
             )
         return read(node)

@@ -39,6 +39,7 @@ from srfix.serde.formats.json_schema.text import schema_text
 from srfix.serde.formats.json_schema.validate import validator
 from srfix.serde.formats.rows.checks import array_check, entries_check, map_check, record_of
 from srfix.serde.formats.rows.value_check import Convert, Misfit, ValueCheck, check_json_columns
+from srfix.serde.printable import path_words
 from srfix.serde.projection.tree import ByKeys, Projection
 from srfix.serde.projection.walk import project
 from srfix.serde.specs import ReadSpec, WriteSpec
@@ -176,7 +177,7 @@ def _value(schema: ConnectSchema, column: ColumnType, path: str, spec: WriteSpec
     is_other_kind = is_union(schema) or _logical(schema) != _logical(wanted)
     if schema.type is not wanted.type or is_other_kind:
         raise SchemaError(
-            f"The schema has the type {_words(schema)} at {path or 'the root'}, but the column is "
+            f"The schema has the type {_words(schema)} at {path_words(path)}, but the column is "
             f"{type_name(column)}, which is written as {_words(wanted)}. Declare the column with the schema's type."
         )
     match column:
@@ -221,8 +222,8 @@ def _struct(schema: ConnectSchema, column: Struct, path: str, spec: WriteSpec) -
     missed = [name for name in types if name not in fields]
     if missed:
         raise SchemaError(
-            f"The columns have {missed[0]!r}, but the schema{f' at {path}' if path else ''} has no property with exactly this "
-            f"name. It has: {', '.join(fields) or 'none'}."
+            f"The columns have {missed[0]!r}, but the schema{f' at {path_words(path)}' if path else ''} has no property with "
+            f"exactly this name. It has: {', '.join(fields) or 'none'}."
         )
     checks = {name: _with_null(fields[name], type_, f"{path}->{name}", spec) for name, type_ in types.items()}
     defaults: dict[str, object] = {}
@@ -233,8 +234,8 @@ def _struct(schema: ConnectSchema, column: Struct, path: str, spec: WriteSpec) -
             defaults[name] = part.default
         elif is_required(schema, name):
             raise SchemaError(
-                f"The schema requires the property {path}->{name}, but the property has no default, and no column "
-                "feeds it. Declare it as a column."
+                f"The schema requires the property {path_words(f'{path}->{name}')}, but the property has no default, and no "
+                "column feeds it. Declare it as a column."
             )
     order = tuple(name for name in fields if name in types or name in defaults)
 

@@ -16,6 +16,7 @@ from srfix.serde.formats.avro.read.finish import decimal_of_bytes
 from srfix.serde.formats.json import base64_bytes, double_of_number, integer_of_number
 from srfix.serde.interface import Value
 from srfix.serde.java_ints import INT_MAX, INT_MIN
+from srfix.serde.printable import path_words
 from srfix.serde.projection.tree import Scalar
 
 Read: TypeAlias = Callable[[object], Value]
@@ -142,7 +143,7 @@ def _decoded(text: str, column: ColumnType, path: str) -> bytes:
         return base64_bytes(text)
     except ValueError as error:
         raise CoercionError(
-            f"The string at {path or 'the root'} is not base64 ({error}).", path=path, column_type=type_name(column)
+            f"The string at {path_words(path)} is not base64 ({error}).", path=path, column_type=type_name(column)
         ) from error
 
 
@@ -164,7 +165,9 @@ def _decimal(writer: ConnectSchema, column: Decimal, path: str) -> Read:
         if type(node) is not str:
             raise wrong_node(node, "a number, or a string of base64", column, path)
         if of_bytes is None:
-            raise SchemaError(f"The writer's Decimal at {path} has no scale, so its bytes do not give a number.")
+            raise SchemaError(
+                f"The writer's Decimal at {path_words(path)} has no scale, so its bytes do not give a number."
+            )
         return of_bytes(_decoded(node, column, path))  # type: ignore[no-any-return]
 
     return convert
@@ -183,7 +186,7 @@ _NODES: Final = {
 def wrong_node(node: object, wanted: str, column: ColumnType | None, path: str) -> CoercionError:
     """A body with another JSON than its schema says. The error does not quote the body: it may hold personal data."""
     return CoercionError(
-        f"At {path or 'the root'}, the body has {_NODES.get(type(node), 'something')}, but the writer's schema needs "
+        f"At {path_words(path)}, the body has {_NODES.get(type(node), 'something')}, but the writer's schema needs "
         f"{wanted}.",
         path=path,
         column_type="" if column is None else type_name(column),

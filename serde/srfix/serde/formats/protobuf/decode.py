@@ -35,6 +35,7 @@ from srfix.serde.formats.protobuf.descriptors import class_of, is_proto3, messag
 from srfix.serde.formats.protobuf.logical import Read, days_of, decimal_reader, nanos_of_day, nanos_since, of_nanos
 from srfix.serde.interface import Row, Value
 from srfix.serde.java_ints import LONG_MAX
+from srfix.serde.printable import path_words
 from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Projection, Refused, Scalar
 
 if TYPE_CHECKING:
@@ -234,7 +235,9 @@ def text_of(text: str | bytes, where: str, is_exact: bool) -> str:
     if isinstance(text, str):
         return text
     if is_exact:
-        raise DecodeError(f"The string at {where} is not UTF-8. It is corrupt, or the field really holds bytes.")
+        raise DecodeError(
+            f"The string at {path_words(where)} is not UTF-8. It is corrupt, or the field really holds bytes."
+        )
     return text.decode(errors="replace")
 
 
@@ -243,8 +246,8 @@ def _long(number: int, where: str, is_exact: bool) -> Value:
         return number
     if is_exact:
         raise OutOfRangeError(
-            f"The value {number} at {where} is an unsigned number that no column can hold: BIGINT ends at {LONG_MAX}. ksqlDB "
-            "reads it as a negative number, and so does srfix with case_rule='ksqldb'.",
+            f"The value {number} at {path_words(where)} is an unsigned number that no column can hold: BIGINT ends at "
+            f"{LONG_MAX}. ksqlDB reads it as a negative number, and so does srfix with case_rule='ksqldb'.",
             path=where,
             column_type="BIGINT",
         )

@@ -40,7 +40,7 @@ from srfix.serde.formats.rows.value_check import (
     nests_deeper,
     or_none,
 )
-from srfix.serde.printable import shortened
+from srfix.serde.printable import path_words, shortened
 from srfix.serde.specs import WriteSpec
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _explained(message: Descriptor, row: object, check: ValueCheck | None, error
         case _:
             is_plain = check is None and isinstance(row, Mapping)
             where, why = _refused(message, cast("Mapping[Any, object]", row)) if is_plain else ("", None)
-    at = f" at {where}" if where else ""
+    at = f" at {path_words(where)}" if where else ""
     return EncodeError(f"The row does not fit its Protobuf schema{at} ({why or error}).")
 
 
@@ -174,7 +174,7 @@ class _Plan:
             if writer.connect is ConnectType.FLOAT32:
                 advice = "No column is written to a float. Leave the column out, or make the field a double."
             raise SchemaError(
-                f"The schema has the type {writer.word} at {path or 'the root'}, but the column is {type_name(column)}. "
+                f"The schema has the type {writer.word} at {path_words(path)}, but the column is {type_name(column)}. "
                 f"{advice}"
             )
         match column:
@@ -207,7 +207,7 @@ class _Plan:
         fields = {field.name: field for field in writer.fields(path)}
         if lacking := [column.name for column in columns if column.name not in fields]:
             raise SchemaError(
-                f"The schema has no field for the columns {', '.join(map(repr, lacking))} at {path or 'the root'}; it has "
+                f"The schema has no field for the columns {', '.join(map(repr, lacking))} at {path_words(path)}; it has "
                 f"{', '.join(map(repr, fields))}. Names are compared exactly here."
             )
         types = {column.name: fields[column.name].type for column in columns}

@@ -21,6 +21,7 @@ from srfix.serde.formats.avro.write.scalars import scalar
 from srfix.serde.formats.rows.value_check import Convert, Misfit
 from srfix.serde.interface import Value
 from srfix.serde.java_ints import INT_MAX
+from srfix.serde.printable import path_words
 
 Read: TypeAlias = Callable[[Any], Value]
 """The runtime's value → the column's value."""
@@ -54,7 +55,7 @@ def decimal_reader(column: Decimal, path: str, is_exact: bool) -> Read:
         value: bytes = message.value
         precision: int = message.precision
         if precision >> 31:  # Java has a negative number, which it refuses
-            raise DecodeError(f"The decimal at {path or 'the root'} has an impossible precision, {precision}.")
+            raise DecodeError(f"The decimal at {path_words(path)} has an impossible precision, {precision}.")
         if 0 < precision < len(value) * _DIGITS_PER_BYTE:
             value = _with_digits(value, precision, path, is_exact)
         return cast("Value", convert(value))
@@ -69,7 +70,7 @@ def _with_digits(value: bytes, precision: int, path: str, is_exact: bool) -> byt
         return value
     if is_exact:
         raise DecodeError(
-            f"The decimal at {path or 'the root'} has more digits than its own precision, {precision}. The producer is wrong, "
+            f"The decimal at {path_words(path)} has more digits than its own precision, {precision}. The producer is wrong, "
             "and ksqlDB would round the number."
         )
     rounded = int(decimal.Context(prec=precision, rounding=decimal.ROUND_HALF_UP).plus(unscaled))
@@ -128,7 +129,7 @@ def of_nanos(nanos: int, where: str, in_nanos: bool, is_exact: bool) -> int:
 
 
 def _no_time(shown: str, where: str, why: str) -> OutOfRangeError:
-    return OutOfRangeError(f"The value {shown} at {where} is {why}.", path=where, column_type="")
+    return OutOfRangeError(f"The value {shown} at {path_words(where)} is {why}.", path=where, column_type="")
 
 
 def decimal_writer(column: Decimal) -> Convert:

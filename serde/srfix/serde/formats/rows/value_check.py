@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from srfix.serde.columns.half import only_column, require_string_keys
 from srfix.serde.columns.types import Columns, usable_columns
 from srfix.serde.errors import EncodeError
-from srfix.serde.printable import shortened
+from srfix.serde.printable import path_words, shortened
 
 _SHOWN_FIELDS = 10
 _SHOWN_CHARACTERS = 60
@@ -37,7 +37,7 @@ class Misfit(Exception):
 
     def lines(self) -> list[str]:
         """The findings as sentences without a full stop."""
-        return [f"{path or 'the row'} {sentence}" for path, sentence in self.findings]
+        return [f"{path_words(path, 'the row')} {sentence}" for path, sentence in self.findings]
 
 
 def encode_error(misfit: Misfit) -> EncodeError:

@@ -12,6 +12,7 @@ from srfix.serde.errors import ColumnError, EngineRefusedError, SchemaError
 from srfix.serde.formats.avro import projection
 from srfix.serde.formats.avro.read.decoder import left_to_python
 from srfix.serde.formats.table import RESOLVING, SCHEMA_FORMATS, Format, schema_module_of
+from srfix.serde.printable import path_words
 from srfix.serde.resolve.policies import ById, DualSubject, PlannablePolicy, UnderOneSubject
 from srfix.serde.spark.interface import LABEL, WIDTH, Feed, ListedVersion, PlannedSchema, first_ones, short_text
 from srfix.serde.spark.read.decisions import ReadDecisions
@@ -49,7 +50,7 @@ def _head(plan: ReadDecisions) -> list[str]:
         newest = plan.newest
         lines += _entry("", f"of version {newest.version} of {newest.subject!r} (schema id {newest.schema_id})")
         for dropped in newest.dropped:
-            lines += _entry("", f"left out {dropped.path}: {dropped.reason}")
+            lines += _entry("", f"left out {path_words(dropped.path)}: {dropped.reason}")
     if plan.format is None or not plan.format.needs_columns:
         lines += _entry("case rule", f"{plan.case_rule.value}: {_RULES[plan.case_rule]}")
     if plan.policy is not None:
@@ -240,7 +241,7 @@ def summary(plan: ReadDecisions) -> str:
 def _entries(plan: ReadDecisions) -> Iterator[tuple[str, str]]:
     resolution, left_out = resolution_words(plan), ""
     if plan.newest is not None and plan.newest.dropped:
-        left_out = f"; left out {', '.join(dropped.path for dropped in plan.newest.dropped)}"
+        left_out = f"; left out {', '.join(path_words(dropped.path) for dropped in plan.newest.dropped)}"
     if resolution is not None:
         yield "resolution", f"{resolution}{left_out}"
     yield "columns", _columns_words(plan)

@@ -18,6 +18,7 @@ from srfix.serde.errors import ColumnError, EngineRefusedError
 from srfix.serde.formats.avro import Analysis, AvroNode, AvroType, describe, load, with_plain_times
 from srfix.serde.formats.avro.write.trees import written
 from srfix.serde.formats.table import Format
+from srfix.serde.printable import path_words
 from srfix.serde.projection.tree import Entries, Free, Items, WriteFields, Written
 from srfix.serde.spark.frame_types import FrameField, FrameType, ddl, fields_of, quoted, sql_text, word_of
 from srfix.serde.spark.interface import Feed
@@ -133,7 +134,7 @@ class _Writer:
         writer = value.writer
         piece = self._value(value, frame_type, sql, path)
         if writer.node.kind != "union":
-            error = self._error(f"{path} is null, but the schema does not allow that.")
+            error = self._error(f"{path_words(path, 'the row')} is null, but the schema does not allow that.")
             return Piece(schema=piece.schema, sql=f"coalesce({piece.sql}, {error})")
         if isinstance(value.how, Free):
             return piece
@@ -165,7 +166,7 @@ class _Writer:
             writer.value,
             frame_type,
             sql,
-            lambda why, more: self._error(f"{path} {why}", more),
+            lambda why, more: self._error(f"{path_words(path, 'the row')} {why}", more),
             cut_times=self._plan.cut_times,
         )
         return self._made(piece, path)
@@ -246,7 +247,7 @@ class _Writer:
 
     def _matched(self, names: Sequence[str], fields: tuple[FrameField, ...], path: str) -> dict[str, FrameField]:
         frame_names = [field.name for field in fields]
-        matched = match_fields(names, frame_names, self._plan.case_rule, where=path or "the frame")
+        matched = match_fields(names, frame_names, self._plan.case_rule, where=path_words(path, "the frame"))
         used = set(matched.values())
         for name in frame_names:
             if name not in used:
@@ -262,7 +263,7 @@ class _Writer:
         return piece
 
     def _refuse(self, path: str, why: str, *, is_final: bool = False) -> Piece:
-        self.refusals.append(JvmRefusal(why=f"{path or 'the row'} {why}", is_final=is_final))
+        self.refusals.append(JvmRefusal(why=f"{path_words(path, 'the row')} {why}", is_final=is_final))
         return _NOTHING
 
     def _error(self, why: str, *more: str) -> str:

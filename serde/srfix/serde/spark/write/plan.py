@@ -22,6 +22,7 @@ from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.formats.table import Format, record_name, usable_delimiter
 from srfix.serde.html import preformatted
 from srfix.serde.interface import SchemaLookup, SchemaRegistrar
+from srfix.serde.printable import path_words
 from srfix.serde.registries.given import AnyClient, given_registry
 from srfix.serde.schemas.models import Schema
 from srfix.serde.serdes.framed_serializer import TOPIC_SUBJECT, FramedSerializer
@@ -294,7 +295,7 @@ def _newest(
     reads = ReadSpec(wrap=spec.wrap, case_rule=spec.case_rule, times=spec.times)
     read, newest = newest_half(lookups, (subject,), reads, format_=format, role=role)
     if newest.dropped:
-        left_out = "; ".join(f"{field.path}: {field.reason}" for field in newest.dropped)
+        left_out = "; ".join(f"{path_words(field.path)}: {field.reason}" for field in newest.dropped)
         raise ColumnError(
             f"NEWEST leaves out fields of version {newest.version} of {subject!r}, which rows could not keep: {left_out}. "
             f"To write the other fields, pass their columns and version={newest.version}."

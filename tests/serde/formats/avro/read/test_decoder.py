@@ -101,7 +101,7 @@ class TestWithoutColumns:
     )
     def test_a_time_beyond_the_day_is_no_other_time(self, type_: object, time: bytes) -> None:
         for union in (["null", type_], ["null", type_, "string"]):
-            with pytest.raises(OutOfRangeError, match=r"at ->f0 does not fit the column type TIME: Python's"):
+            with pytest.raises(OutOfRangeError, match=r"at f0 does not fit the column type TIME: Python's"):
                 _decode(numbered(union), b"\x02" + time)
 
     def test_a_recursive_schema_is_read(self) -> None:
@@ -184,7 +184,7 @@ class TestWithColumns:
         """`test_connect_path` has every other pair of types."""
         read = _decoder(numbered(type_), "F0 INT")
         with pytest.raises(
-            IncompatibleTypeError, match=rf"^At ->F0, .* cannot read the writer's type {writer} as type int32\."
+            IncompatibleTypeError, match=rf"^At F0, .* cannot read the writer's type {writer} as type int32\."
         ) as caught:
             read(body(numbered(type_), {"f0": value}), 0)
         assert (caught.value.path, caught.value.writer_type, caught.value.column_type) == ("->F0", writer, "int32")
@@ -201,7 +201,7 @@ class TestWithColumns:
 
     def test_fields_that_differ_only_by_case_name_where_they_are(self) -> None:
         inner = record("I", foo="int", Foo="int")
-        with pytest.raises(AmbiguousFieldError, match=r"several fields of the writer schema at ->F0"):
+        with pytest.raises(AmbiguousFieldError, match=r"several fields of the writer schema at F0"):
             _decoder(numbered(inner), "F0 STRUCT<FOO INT>")
         assert _decode(numbered(inner), b"\x02\x04", "F0 STRUCT<`Foo` INT>") == {"F0": {"Foo": 2}}
 
@@ -220,15 +220,15 @@ class TestBadBodies:
     @pytest.mark.parametrize(
         ("type_", "payload", "message"),
         [
-            (["null", "int"], b"\x04", r"^At byte 0, at ->f0, .* the index 2, but the union has branches 0 to 1"),
-            (["null", "int"], b"\x01\x02", r"^At byte 0, at ->f0, the body has the index -1"),
+            (["null", "int"], b"\x04", r"^At byte 0, at f0, .* the index 2, but the union has branches 0 to 1"),
+            (["null", "int"], b"\x01\x02", r"^At byte 0, at f0, the body has the index -1"),
             (enum("A"), b"\x01", r"the index -1, but the enum has symbols 0 to 0"),
             (enum("A"), b"\x02", r"the index 1, but the enum has symbols 0 to 0"),
-            ("string", b"\x03abc", r"^At byte 0, at ->f0, the body has a string of -2 bytes\."),
-            ("bytes", b"\x03abc", r"^At byte 0, at ->f0, the body has a bytes of -2 bytes\."),
-            ("string", b"\x04a\xff", r"^At byte 2, at ->f0, the body has a string that is not UTF-8\."),
-            (map_of("int"), b"\x02\x02\xff\x02\x00", r"at ->f0, .* not UTF-8"),
-            (DATE, b"\xfe\xff\xff\xff\x0f", r"^The value 2147483647 at ->f0 does not"),
+            ("string", b"\x03abc", r"^At byte 0, at f0, the body has a string of -2 bytes\."),
+            ("bytes", b"\x03abc", r"^At byte 0, at f0, the body has a bytes of -2 bytes\."),
+            ("string", b"\x04a\xff", r"^At byte 2, at f0, the body has a string that is not UTF-8\."),
+            (map_of("int"), b"\x02\x02\xff\x02\x00", r"at f0, .* not UTF-8"),
+            (DATE, b"\xfe\xff\xff\xff\x0f", r"^The value 2147483647 at f0 does not"),
             (logical("string", "uuid"), b"\x02x", r"^The body is well-formed, but one of its values cannot"),
         ],
     )
@@ -248,7 +248,7 @@ class TestBombs:
     @pytest.mark.parametrize("items", ["null", record("Empty", n="null"), fixed(0), record("N")])
     def test_an_array_that_claims_endless_items_without_bytes_is_refused_at_once(self, items: object) -> None:
         with pytest.raises(
-            DecodeError, match=r"^At ->f0, byte \d+, the body claims 268,435,456 array items of zero bytes"
+            DecodeError, match=r"^At f0, byte \d+, the body claims 268,435,456 array items of zero bytes"
         ):
             _decode(numbered(array(items)), BOMB)
 
@@ -261,11 +261,11 @@ class TestBombs:
 
     @pytest.mark.parametrize("columns", [None, "V INT", "NEXT STRUCT<V INT>"])
     def test_a_body_that_nests_without_end_does_not_kill_the_process(self, columns: str | None) -> None:
-        with pytest.raises(DecodeError, match=r"nests deeper than 1000 levels at byte \d+, at ->next->next"):
+        with pytest.raises(DecodeError, match=r"nests deeper than 1000 levels at byte \d+, at next->next"):
             _decode(CHAIN, b"\x02" * 100_000 + b"\x00", columns)
 
     def test_a_long_path_is_cut_in_the_middle(self) -> None:
-        with pytest.raises(DecodeError, match=r"at (->next){8}->… \(\d+ more\)(->next){8}; a reader"):
+        with pytest.raises(DecodeError, match=r"at next(->next){7}->… \(\d+ more\)(->next){8}; a reader"):
             _decode(CHAIN, b"\x02" * 100_000 + b"\x00")
 
     def test_the_deepest_body_that_is_let_through_is_read_in_a_thread(self) -> None:

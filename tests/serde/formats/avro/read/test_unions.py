@@ -213,7 +213,7 @@ class TestRows:
     ) -> None:
         with engine():
             read, payload = reading(writer, value, reader)
-            with pytest.raises(IncompatibleTypeError, match="At ->v"):
+            with pytest.raises(IncompatibleTypeError, match="At v"):
                 read(payload, USERS)
             batch = to_arrow([payload], USERS, read, on_error="quarantine")
         assert batch.column("_srfix_reason").to_pylist() == ["TYPE_MISMATCH"]

@@ -159,11 +159,11 @@ class TestCoercions:
     @pytest.mark.parametrize(
         ("type_", "value", "column", "message"),
         [
-            (CENTS, Decimal("123.40"), "DECIMAL(3, 0)", r"123\.40 at ->F .* precision 5 and the scale 2"),
-            (CENTS, Decimal("10.00"), "DECIMAL(3, 2)", r"10\.00 at ->F .* numeric field overflow"),
-            ("int", 86_400_000, "TIME", r"86400000 at ->F does not fit the column type TIME"),
-            ("long", 2**62, "TIMESTAMP", r"4611686018427387904 at ->F .* TIMESTAMP"),
-            ("int", 2**31 - 1, "DATE", r"2147483647 at ->F .* DATE"),
+            (CENTS, Decimal("123.40"), "DECIMAL(3, 0)", r"123\.40 at F .* precision 5 and the scale 2"),
+            (CENTS, Decimal("10.00"), "DECIMAL(3, 2)", r"10\.00 at F .* numeric field overflow"),
+            ("int", 86_400_000, "TIME", r"86400000 at F does not fit the column type TIME"),
+            ("long", 2**62, "TIMESTAMP", r"4611686018427387904 at F .* TIMESTAMP"),
+            ("int", 2**31 - 1, "DATE", r"2147483647 at F .* DATE"),
         ],
     )
     def test_a_value_that_does_not_fit_is_refused(
@@ -176,11 +176,11 @@ class TestCoercions:
     def test_a_decimal_that_is_wider_than_its_own_schema_is_measured_by_the_column(self) -> None:
         read = _decoder(record(f=CENTS), "F DECIMAL(9, 2)")
         assert read(b"\x08\x05\xf5\xe0\xff", 0) == {"F": Decimal("999999.99")}
-        with pytest.raises(OutOfRangeError, match=r"of about \d+ digits at ->F"):
+        with pytest.raises(OutOfRangeError, match=r"of about \d+ digits at F"):
             read(body("bytes", b"\x7f" * 5000), 0)
 
     def test_a_decimal_of_no_bytes_is_refused_as_in_java(self) -> None:
-        with pytest.raises(DecodeError, match=r"^At ->F, the body has a decimal without bytes\.$"):
+        with pytest.raises(DecodeError, match=r"^At F, the body has a decimal without bytes\.$"):
             _decoder(record(f=CENTS), "F DECIMAL(6, 2)")(b"\x00", 0)
 
     def test_null_in_a_field_with_connects_default_is_the_default(self) -> None:
@@ -200,7 +200,7 @@ class TestFieldsThatNoColumnWants:
         schema = record(d=DATE, t=MILLIS, u=UUID, n="null", a="int")
         written = body("int", 2**31 - 1) + body("long", 2**62) + b"\x02x" + b"\x0a"
         assert _decoder(schema, "A INT")(written, 0) == {"A": 5}
-        with pytest.raises(DecodeError, match=r"^The value 2147483647 at ->D does not fit"):
+        with pytest.raises(DecodeError, match=r"^The value 2147483647 at D does not fit"):
             _decoder(schema, "A INT, D DATE")(written, 0)
 
 
@@ -258,7 +258,7 @@ class TestMaps:
 
     def test_entries_without_key_and_value_are_refused(self) -> None:
         entry = record("E", k="string", v="int") | {"connect.internal.type": "MapEntry"}
-        with pytest.raises(SchemaError, match=r"map encoded as an array of entries, at ->M"):
+        with pytest.raises(SchemaError, match=r"map encoded as an array of entries, at M"):
             _decoder(record(m=array(entry)), "M MAP<STRING, INT>")
 
     def test_the_columns_of_avro_have_string_keys_only(self) -> None:
@@ -312,7 +312,7 @@ class TestUnions:
 
     def test_two_branches_of_one_name_are_refused(self) -> None:
         union = [record("a.P", x="int"), record("b.P", y="int")]
-        with pytest.raises(SchemaError, match=r"^Two branches of the union of record a\.P, record b\.P, at ->U"):
+        with pytest.raises(SchemaError, match=r"^Two branches of the union of record a\.P, record b\.P, at U"):
             _decoder(record(u=union), "U STRUCT<P STRUCT<X INT>>")
 
 
@@ -371,18 +371,18 @@ class TestWhatFastavroLetsPass:
     def test_a_boolean_is_0_or_1(self, byte: int, columns: str | None) -> None:
         read = _plain(record(f="boolean")) if columns is None else _decoder(record(f="boolean"), columns)
         with pytest.raises(
-            DecodeError, match=rf"^At byte 0, at ->f, the body has a boolean of the byte {byte}|^The body"
+            DecodeError, match=rf"^At byte 0, at f, the body has a boolean of the byte {byte}|^The body"
         ):
             read(bytes([byte]), 0)
 
     @pytest.mark.parametrize(
         ("columns", "schema", "written", "path"),
         [
-            *((columns, "int", "long", "->[fF]") for columns in (None, "F INT", "F BIGINT", "F STRING", "F DATE")),
-            *((columns, ["null", "int"], ["null", "long"], "->[fF]") for columns in (None, "F INT", "F DATE")),
-            *((c, array("int"), array("long"), "->[fF]->ARRAY") for c in (None, "F ARRAY<INT>", "F ARRAY<STRING>")),
+            *((columns, "int", "long", "[fF]") for columns in (None, "F INT", "F BIGINT", "F STRING", "F DATE")),
+            *((columns, ["null", "int"], ["null", "long"], "[fF]") for columns in (None, "F INT", "F DATE")),
+            *((c, array("int"), array("long"), "[fF]->ARRAY") for c in (None, "F ARRAY<INT>", "F ARRAY<STRING>")),
             (None, ["string", "int"], ["string", "long"], ".*"),
-            ("F STRUCT<INT INT>", ["string", "int"], ["string", "long"], "->F->INT"),
+            ("F STRUCT<INT INT>", ["string", "int"], ["string", "long"], "F->INT"),
         ],
     )
     def test_an_int_has_32_bits(self, columns: str | None, schema: object, written: object, path: str) -> None:

@@ -38,7 +38,7 @@ class _Path:
         if len(labels) > 2 * _SHOWN_LABELS:
             left_out = f"… ({len(labels) - 2 * _SHOWN_LABELS} more)"
             labels = [*labels[:_SHOWN_LABELS], left_out, *labels[-_SHOWN_LABELS:]]
-        return "".join(f"->{label}" for label in labels) or "the root"
+        return "->".join(labels) or "the root"
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ from srfix.serde.formats.avro.schema import Analysis, AvroNode, nullable_branch
 from srfix.serde.formats.rows.checks import picker
 from srfix.serde.interface import Row, Value
 from srfix.serde.java_ints import INT_MAX, INT_MIN
+from srfix.serde.printable import path_words
 
 # fastavro's values have the schema's shape. A cast or an isinstance would take as much time as the work itself here.
 Read: TypeAlias = Any
@@ -61,7 +62,7 @@ def check_int(path: str) -> Finish:
 
 
 def int_error(value: object, path: str) -> DecodeError:
-    return DecodeError(f"At {path or 'the root'}, the body has an int of {value}, which needs more than 32 bits.")
+    return DecodeError(f"At {path_words(path)}, the body has an int of {value}, which needs more than 32 bits.")
 
 
 def promotion(writer: str, reader: str, path: str) -> Finish:
@@ -93,7 +94,7 @@ def _text(value: bytes, path: str) -> str:
         return value.decode()
     except UnicodeDecodeError as error:
         raise DecodeError(
-            f"At {path or 'the root'}, the reader's schema says string, but the bytes are not UTF-8: {error}."
+            f"At {path_words(path)}, the reader's schema says string, but the bytes are not UTF-8: {error}."
         ) from None
 
 
@@ -101,7 +102,7 @@ def decimal_of_unscaled(value: bytes, scale: int, most_bytes: int, path: str) ->
     """Unscaled bytes → a decimal of any size that converts quickly."""
     if len(value) > most_bytes:
         raise PayloadBoundError(
-            f"{f'At {path}, the' if path else 'The'} body has a decimal of {len(value):,} bytes; srfix converts at "
+            f"{f'At {path_words(path)}, the' if path else 'The'} body has a decimal of {len(value):,} bytes; srfix converts at "
             f"most {most_bytes:,}. It is hostile or corrupt, or you must raise the limit (srfix.serde.bounds: "
             "decimal_bytes).",
             bound="decimal_bytes",
@@ -112,7 +113,7 @@ def decimal_of_unscaled(value: bytes, scale: int, most_bytes: int, path: str) ->
 def decimal_of_bytes(scale: int, column: Decimal, path: str) -> Finish:
     """Unscaled bytes → a column's decimal: Connect's `Decimal.toLogical`, then `ensureFit`. No bytes are refused."""
     if abs(scale) > _MAX_SCALE:
-        raise SchemaError(f"The decimal at {path or 'the root'} has an impossible scale, {scale}.")
+        raise SchemaError(f"The decimal at {path_words(path)} has an impossible scale, {scale}.")
     fit = ensure_fit(column, path)
     # The integer is compared first, so that a decimal of a megabyte is never made.
     bound = 10 ** min(max(column.precision - column.scale + scale, 0), MAX_DIGITS)
@@ -122,7 +123,7 @@ def decimal_of_bytes(scale: int, column: Decimal, path: str) -> Finish:
 
     def finish(value: Read) -> Value:
         if not value:
-            raise DecodeError(f"At {path or 'the root'}, the body has a decimal without bytes.")
+            raise DecodeError(f"At {path_words(path)}, the body has a decimal without bytes.")
         unscaled = int.from_bytes(value, "big", signed=True)
         if not -bound < unscaled < bound:
             raise overflow(unscaled, scale, column, path)

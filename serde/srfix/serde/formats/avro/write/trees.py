@@ -30,6 +30,7 @@ from srfix.serde.formats.avro.internal_schema import avro_fields
 from srfix.serde.formats.avro.schema import LOGICAL_OF, AvroNode, describe
 from srfix.serde.formats.avro.writer_type import AVRO_TYPES, AvroType
 from srfix.serde.formats.rows.value_check import MISSING
+from srfix.serde.printable import path_words
 from srfix.serde.projection import tree
 from srfix.serde.specs import WriteSpec
 
@@ -112,7 +113,7 @@ def unwritable(value: tree.Written[AvroType], path: str = "") -> Iterator[str]:
     """The paths of columns, and of their parts, of which no value can be written, with the reasons."""
     match value.how:
         case tree.Forbidden():
-            yield f"{path} {value.how.why}"
+            yield f"{path_words(path)} {value.how.why}"
         case tree.Items(items):
             yield from unwritable(items, f"{path}->ARRAY")
         case tree.Entries(_, values):

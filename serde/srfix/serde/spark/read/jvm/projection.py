@@ -13,6 +13,7 @@ from typing import Final, NoReturn, TypeAlias
 from srfix.serde.casing import CaseRule, are_distinct
 from srfix.serde.columns.types import Columns, Decimal, ScalarType, type_name
 from srfix.serde.formats.avro import Analysis, AvroNode, AvroType, describe, map_entry_types
+from srfix.serde.printable import path_words
 from srfix.serde.projection.tree import Absent, Entries, Fields, Items, Projected, Projection, Refused, Scalar, Target
 from srfix.serde.spark.read.jvm.defaults import default_of
 from srfix.serde.spark.read.jvm.leaves import (
@@ -333,5 +334,5 @@ def _refuse(value: Projected[AvroType], why: str) -> NoReturn:
 
 
 def _unfit(node: AvroNode, value: Projected[AvroType], why: str) -> Unrepresentable:
-    where = value.path.removeprefix("->") or "at the root"
+    where = path_words(value.path, "at the root")
     return Unrepresentable(f"column {where} ({type_name(value.column)}), writer type {describe(node)}: {why}")
