@@ -20,7 +20,6 @@ from syrupy.assertion import SnapshotAssertion
 
 from parts.damage import mirrored_topic_under_a_renamed_subject as mirrored
 from parts.damage import shop
-from srfix.cli.command_table import every_command
 from srfix.cli.main import main
 from srfix.cli.output.interface import OutputFormat, Report
 from srfix.cli.output.speaking import write_report
@@ -244,8 +243,9 @@ def test_explain(arguments: tuple[str, ...], say: Say, snapshot: SnapshotAsserti
     assert say("explain", *arguments, stdin=TRACE) == snapshot
 
 
-@pytest.mark.parametrize("command", ["", *every_command()])
+@pytest.mark.parametrize("command", ["", "state", "check"])
 def test_help(command: str, say: Say, snapshot: SnapshotAssertion) -> None:
+    """How help is laid out. Its words are pinned by the man pages (`tests/cli/test_reference.py`)."""
     assert say(*command.split(), "--help") == snapshot
 
 
