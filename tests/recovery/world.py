@@ -102,7 +102,6 @@ class World:
         self.cluster = cluster
 
     def put(self, topic: str, *rows: tuple[str | bytes | None, bytes | None], partition: int = 0) -> None:
-        """Writes (key, value) records."""
         self.broker.produce(
             ProducedRecord(
                 topic=topic, partition=partition, key=key.encode() if isinstance(key, str) else key, value=payload

@@ -138,7 +138,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def broker() -> Iterator[KraftBroker]:
-    """The broker of the session."""
     with KraftBroker() as broker:
         yield broker
 
