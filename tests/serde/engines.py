@@ -9,6 +9,8 @@ from srfix.serde.arrow import RowWise, to_arrow
 from srfix.serde.native import kernel
 from tests.serde.fuzz.engines import are_same, outcome, python_engine, told_apart
 
+__all__ = ["must_agree", "python_engine"]
+
 
 def must_agree(native: Deserializer, python: Deserializer, payloads: Sequence[bytes | None], *, about: str) -> None:
     """Reads payloads by both engines: one at a time, many, and into Arrow where the deserializers have columns.
