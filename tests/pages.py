@@ -29,8 +29,6 @@ IS_NO_CODE: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fenced:
-    """A block."""
-
     page: Path
     line: int
     language: str

@@ -21,7 +21,6 @@ def _decimals() -> SearchStrategy[Decimal]:
 
 
 def column_types(column_names: SearchStrategy[str] = names) -> SearchStrategy[ColumnType]:
-    """Types, nested a few levels."""
     return st.recursive(
         # ksqlDB's: TIMESTAMP_NTZ is of Avro alone (test_logical_types).
         st.sampled_from([type_ for type_ in ScalarType if type_ is not ScalarType.TIMESTAMP_NTZ]) | _decimals(),

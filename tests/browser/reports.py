@@ -33,7 +33,6 @@ WORLDS = ("three findings", "eight stores", "eight plans", "forty-eight partitio
 OTHERS = ("nothing found", "nothing there", "not looked at", "scan in part", "subjects", "doctor", "explain")
 NAMES = ("hostile diagnosis", "hostile plan", "hostile subjects", "hostile blocks")
 REPORTS = (*INCIDENT, *WORLDS, *OTHERS, *NAMES)
-"""Every page's name."""
 
 
 def all_reports(folder: Path) -> dict[str, str]:

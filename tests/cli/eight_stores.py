@@ -50,7 +50,6 @@ def internal(number: int) -> str:
 
 @contextmanager
 def eight_stores() -> Iterator[World]:
-    """Stages them."""
     topics = [f"users-{number}" for number in range(STORES)]
     with EmbeddedBroker(topics=dict.fromkeys(topics, PARTITIONS)) as broker, FixtureRegistry() as registry:
         for number, topic in enumerate(topics):

@@ -54,8 +54,6 @@ class Limits:
 
 
 class End(NamedTuple):
-    """How a command ended."""
-
     code: int
     """Negative for a signal."""
     cpu_s: float

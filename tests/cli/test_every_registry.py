@@ -34,12 +34,9 @@ from tests.telling import slow_but
 
 
 class Kind(NamedTuple):
-    """A kind of registry."""
-
     habits: Habits = Habits()
     emulate: Release = "7.9"
     level: str = "BACKWARD"
-    """The global compatibility level."""
     own: Mapping[str, Json] | None = None
     """What the phantom subject has configured for itself."""
     base_path: str = ""

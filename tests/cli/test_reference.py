@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from parts.reference import markdown
+from parts.reference import markdown, write_man_pages
 from srfix.cli.command_table import every_command
 from srfix.cli.documents import DOCUMENTS
 from srfix.recovery.explain.catalogue import CATALOGUE
@@ -30,23 +30,19 @@ class TestReference:
 
     @pytest.mark.slow
     def test_the_module_writes_it_into_a_directory(self, tmp_path: Path) -> None:
-        write("markdown", tmp_path / "new")
+        command = [sys.executable, "-m", "parts.reference", "markdown", str(tmp_path / "new")]
+        subprocess.run(command, timeout=TIMEOUT_S, check=True, env=environment())
         assert (tmp_path / "new" / "commands.md").read_text() == markdown()
 
 
-@pytest.mark.slow
 class TestManPages:
     def test_those_of_the_wheel_are_those_of_the_commands(self, tmp_path: Path) -> None:
-        write("man", tmp_path)
+        """Here the words of all help are pinned."""
+        write_man_pages(tmp_path)
         made = {path.name: path.read_text() for path in tmp_path.iterdir()}
         assert made.keys() == {"srfix.1", *(f"srfix-{name.replace(' ', '-')}.1" for name in every_command())}
         kept = {path.name: path.read_text() for path in MAN.iterdir()}
         assert made == kept, "run make reference"
-
-
-def write(kind: str, directory: Path) -> None:
-    command = [sys.executable, "-m", "parts.reference", kind, str(directory)]
-    subprocess.run(command, timeout=TIMEOUT_S, check=True, env=environment())
 
 
 class TestShellCompletion:

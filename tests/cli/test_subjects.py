@@ -35,7 +35,6 @@ class Zoo:
 
 @pytest.fixture(scope="module")
 def zoo() -> Iterator[Zoo]:
-    """A subject of each class."""
     with (
         EmbeddedBroker(topics={"shop-counts-changelog": 1, "users": 1}) as broker,
         FixtureRegistry() as registry,

@@ -80,8 +80,6 @@ class World:
 
 @dataclass
 class Verification:
-    """What was said."""
-
     document: dict[str, Any]
     summary: str
 

@@ -33,17 +33,13 @@ _SGR: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 @dataclass(frozen=True, kw_only=True)
 class Done:
-    """How a command ended."""
-
     args: Sequence[str]
     """What was given, without the command's own name."""
     returncode: int
     """Its exit code; negative for a signal; -1000 if it was killed because it did not end,
     -1001 if it took the machine's memory."""
     out: bytes
-    """Its standard output."""
     err: bytes
-    """Its standard error."""
     cpu_s: float
     """User and system time."""
     peak_bytes: int

@@ -17,6 +17,7 @@ from srfix.serde.wire import Framing
 from tests.hostile.attack import Done, attack, judge
 from tests.hostile.evil import answer, serving
 from tests.hostile.test_answers import ESCAPES, HASTY
+from tests.hostile.test_topics import good_rows
 from tests.hostile.test_values_avro import PEAK
 from tests.hostile.test_values_protobuf import (
     LIST,
@@ -82,10 +83,6 @@ def stage(there: World, bodies: list[bytes]) -> tuple[str, ...]:
     return "--source", f"shop/{STORE}=shop-topic"
 
 
-def values(done: Done) -> list[Any]:
-    return [line["value"] for line in done.lines if "value" not in {error["role"] for error in line["errors"]}]
-
-
 class TestTopics:
     @pytest.mark.parametrize("name", slow_but(HOSTILE, "indexes of 2^31", "messages 20,000 deep", "escapes"))
     def test_one_bad_record_hides_no_good_one(self, there: World, name: str) -> None:
@@ -113,7 +110,7 @@ class TestTopics:
                 assert "SRF001" in {finding["code"] for finding in found.document["findings"]}
                 for done in decoded[:2]:
                     assert done.returncode == (name in UNREADABLE)
-                    ids = [value.get("USER_ID", value.get("user_id")) for value in values(done)]
+                    ids = [value.get("USER_ID", value.get("user_id")) for value in good_rows(done)]
                     assert [ids[0], ids[-1]] == [7, 8]
 
     def test_as_keys_they_are_as_harmless(self, there: World) -> None:
@@ -200,7 +197,7 @@ class TestStores:
                 done = there.attack("state", "scan", tmp_path / "s", *at, *form, "--output", output)
                 short(judge(done, codes=(1,) if bad else (0,), peak=PEAK))
                 if output == "json":
-                    assert (len(done.lines), len(values(done))) == (3, 3 - bad)
+                    assert (len(done.lines), len(good_rows(done))) == (3, 3 - bad)
                     assert done.stderr.endswith(f"3 rows, {bad} of them not decoded.\n" if bad else "3 rows.\n")
             judge(there.attack("state", "ls", tmp_path / "s", "--output", output), peak=PEAK)
             judge(

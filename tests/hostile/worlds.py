@@ -59,8 +59,6 @@ def user(schema_id: int, number: int = 7, name: str = "Ada") -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """A broker and a registry."""
-
     broker: EmbeddedBroker
     registry: FixtureRegistry
 

@@ -14,8 +14,6 @@ from srfix.serde.subjects.names import Role
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A value."""
-
     role: Role = Role.KEY
     is_shut: bool = False
     ids: tuple[int, ...] = (2, 1)
@@ -33,8 +31,6 @@ class RowPart(Part, kw_only=True):
 
 
 class Rows(Document, tag="srfix.rows/1"):
-    """Several."""
-
     rows: list[RowPart]
 
 

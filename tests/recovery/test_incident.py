@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from srfix.serde import Role, Schema, parse_columns
 from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.schemas.errors import IncompatibleSchemaError
 from srfix.serde.specs import WriteSpec
-from tests.recovery.world import World, world_of
+from tests.recovery.world import World, world_fixture
 from tests.telling import slow_but
 
 NEXT_SCHEMA = Schema(
@@ -25,10 +24,7 @@ NEXT_SCHEMA = Schema(
 """What the application registers after the next change of its statement: a field more, a field less, all nullable."""
 
 
-@pytest.fixture
-def world() -> Iterator[World]:
-    with world_of(damage.TOPICS) as made:
-        yield made
+world = world_fixture(damage.TOPICS)
 
 
 @pytest.fixture

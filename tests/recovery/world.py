@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -102,7 +103,6 @@ class World:
         self.cluster = cluster
 
     def put(self, topic: str, *rows: tuple[str | bytes | None, bytes | None], partition: int = 0) -> None:
-        """Writes (key, value) records."""
         self.broker.produce(
             ProducedRecord(
                 topic=topic, partition=partition, key=key.encode() if isinstance(key, str) else key, value=payload
@@ -213,3 +213,18 @@ def world_of(topics: Mapping[str, int], *, emulate: Release = "7.9", habits: Hab
         config = {"bootstrap.servers": broker.bootstrap_servers}
         cluster = stack.enter_context(Cluster(config))
         yield World(broker=broker, registry=registry, cluster=cluster, engine=LocalCensus(config), stack=stack)
+
+
+def world_fixture(
+    topics: Mapping[str, int], stage: Callable[[EmbeddedBroker, RegistryClient], object] | None = None
+) -> Any:
+    """A fixture: a world for each test, with these topics, and what `stage` makes of them."""
+
+    @pytest.fixture
+    def world() -> Iterator[World]:
+        with world_of(topics) as made:
+            if stage is not None:
+                stage(made.broker, made.client())
+            yield made
+
+    return world

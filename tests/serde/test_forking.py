@@ -116,7 +116,6 @@ def serializing() -> Scene:
 
 
 def dropping_in() -> Scene:
-    """The drop-in's serializer."""
     server = FixtureRegistry().start()
     serializer = DropIn(RegistryClient(server.url), SCHEMA)
     return Scene(serializer._lock, lambda: serializer({"a": 1}, peers.context()), server.close)

@@ -25,10 +25,12 @@ from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.fetching import fetch
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.errors import EngineRefusedError
+from srfix.serde.registry.client import RegistryClient
 from srfix.serde.spark.avro_limits import with_avro_limits
 from srfix.serde.spark.errors import srfix_error_of
 from srfix.serde.spark.releases import ABILITIES
 from tests.spark.first_session import options_of_shared_classes
+from tests.spark.reading_world import World, open_world
 
 RELEASE: Final = ".".join(pyspark.__version__.split(".")[:2])
 """PySpark's release line, as in `srfix.serde.spark.releases.RELEASES`."""
@@ -138,7 +140,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def broker() -> Iterator[KraftBroker]:
-    """The broker of the session."""
     with KraftBroker() as broker:
         yield broker
 
@@ -148,3 +149,15 @@ def registry() -> Iterator[FixtureRegistry]:
     """A registry of the test's own."""
     with FixtureRegistry() as registry:
         yield registry
+
+
+@pytest.fixture
+def client(registry: FixtureRegistry) -> Iterator[RegistryClient]:
+    with RegistryClient(registry.url) as client:
+        yield client
+
+
+@pytest.fixture
+def world(registry: FixtureRegistry) -> Iterator[World]:
+    with open_world(registry) as world:
+        yield world

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 import pytest
 from pyspark.sql import Observation, Row, SparkSession
 
-from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import BadRowError, Reason, Role, UsageError
 from srfix.serde.schemas.errors import RegistryUnreachableError
 from srfix.serde.spark import bad_rows, clear_errors, counts_of, from_registry, good_rows, reason_columns
 from srfix.serde.spark.progress import MAX_UNKNOWN_IDS
 from srfix.serde.wire import frame_id
 from tests.spark.conftest import RAISED
-from tests.spark.reading_world import ENGINES, EngineCase, World, frame, open_world
+from tests.spark.reading_world import ENGINES, EngineCase, World, frame
 
 UNKNOWN: Final = 4711
-
-
-@pytest.fixture
-def world(registry: FixtureRegistry) -> Iterator[World]:
-    with open_world(registry) as world:
-        yield world
 
 
 def payloads(world: World) -> dict[Reason | None, bytes | None]:

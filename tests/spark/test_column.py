@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import BadRowError
 from srfix.serde.spark import NEWEST, bad_rows, clear_errors, good_rows, plan_read, plan_write, to_registry
 from srfix.serde.subjects.names import Role
 from tests.spark.conftest import RAISED
-from tests.spark.reading_world import ENGINES, EngineCase, World, frame, open_world
-
-
-@pytest.fixture
-def world(registry: FixtureRegistry) -> Iterator[World]:
-    with open_world(registry) as world:
-        yield world
+from tests.spark.reading_world import ENGINES, EngineCase, World, frame
 
 
 @pytest.mark.parametrize("case", ENGINES, ids=str)

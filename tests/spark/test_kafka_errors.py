@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
 from pyspark.sql import SparkSession
 
 from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.errors import ClusterError, UsageError
 from srfix.serde.spark.reading import read_stream, read_topic
-from tests.spark.reading_world import World, open_world
-
-
-@pytest.fixture
-def world(registry: FixtureRegistry) -> Iterator[World]:
-    with open_world(registry) as world:
-        yield world
+from tests.spark.reading_world import World
 
 
 class TestReadTopic:

@@ -43,12 +43,6 @@ def zoned(spark: SparkSession) -> Iterator[SparkSession]:
     spark.conf.set("spark.sql.session.timeZone", before or "UTC")
 
 
-@pytest.fixture
-def client(registry: FixtureRegistry) -> Iterator[RegistryClient]:
-    with RegistryClient(registry.url) as client:
-        yield client
-
-
 def schema_of(logical: str) -> str:
     type_ = {"type": "long", "logicalType": logical}
     fields = [

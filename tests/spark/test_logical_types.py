@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Iterator
 from typing import Final
 
 import pytest
@@ -91,12 +90,6 @@ class TestTheTable:
                     jvm_read(plan_of(f"A {column}", record(A=written.type)))
 
 
-@pytest.fixture
-def registry_client(registry: FixtureRegistry) -> Iterator[RegistryClient]:
-    with RegistryClient(registry.url) as client:
-        yield client
-
-
 def _read(spark: SparkSession, plan: ReadPlan, payloads: list[bytes], engine: Engine) -> list[Row]:
     frame = spark.createDataFrame([(number, payload) for number, payload in enumerate(payloads)], "i int, value binary")
     rows = frame.transform(from_registry(plan, engine=engine, on_error="quarantine", workers_have_srfix=True))
@@ -110,29 +103,29 @@ def _seeded(registry: FixtureRegistry, topic: str, *types: Json) -> list[int]:
 class TestFrames:
     @every_engine
     def test_what_sparks_to_avro_writes_is_read_back_to_the_microsecond(
-        self, spark: SparkSession, registry: FixtureRegistry, registry_client: RegistryClient, engine: Engine
+        self, spark: SparkSession, registry: FixtureRegistry, client: RegistryClient, engine: Engine
     ) -> None:
         (schema_id,) = _seeded(registry, "t", logical("long", "timestamp-micros"))
         times = "VALUES TIMESTAMP'2024-01-02 03:04:05.678901Z', TIMESTAMP'1969-12-31 23:59:59.999999Z' AS t(A)"
         frame = spark.sql(f"SELECT A, unix_micros(A) AS wanted, struct(A) AS s FROM {times}")
         written = frame.select("wanted", F.concat(F.lit(frame_id(schema_id, b"")), to_avro("s")).alias("value"))
-        plan = plan_read(registry_client, "t", "A TIMESTAMP")
+        plan = plan_read(client, "t", "A TIMESTAMP")
         rows = written.transform(from_registry(plan, engine=engine)).selectExpr("wanted", "unix_micros(value.A) AS got")
         assert all(row.wanted == row.got for row in rows.collect())
 
     @every_engine
     def test_under_ksqldbs_rule_microseconds_are_milliseconds(
-        self, spark: SparkSession, registry: FixtureRegistry, registry_client: RegistryClient, engine: Engine
+        self, spark: SparkSession, registry: FixtureRegistry, client: RegistryClient, engine: Engine
     ) -> None:
         (schema_id,) = _seeded(registry, "t", logical("long", "timestamp-micros"))
         payload = frame_id(schema_id, body(Written(word="", type="long", values=()), 1_000_000))
-        plan = plan_read(registry_client, "t", "A TIMESTAMP", case_rule=CaseRule.KSQLDB)
+        plan = plan_read(client, "t", "A TIMESTAMP", case_rule=CaseRule.KSQLDB)
         (row,) = _read(spark, plan, [payload], engine)
         assert row.micros == 1_000_000_000
 
     @every_engine
     def test_newest_reads_by_the_unit_and_leaves_out_what_spark_cannot_hold(
-        self, spark: SparkSession, registry: FixtureRegistry, registry_client: RegistryClient, engine: Engine
+        self, spark: SparkSession, registry: FixtureRegistry, client: RegistryClient, engine: Engine
     ) -> None:
         fields: dict[str, Json] = {
             "A": logical("long", "timestamp-micros"),
@@ -142,7 +135,7 @@ class TestFrames:
             "S": record("S", x=logical("int", "time-millis"), y="int"),
         }
         schema_id = registry.seed("t-value", json.dumps(record(**fields)))
-        plan = plan_read(registry_client, "t", NEWEST)
+        plan = plan_read(client, "t", NEWEST)
         assert print_columns(plan.columns) == "A TIMESTAMP, S STRUCT<`y` INTEGER>"
         assert plan.newest is not None
         assert sorted(dropped.path for dropped in plan.newest.dropped) == ["->D", "->N", "->S->x", "->T"]
@@ -156,7 +149,7 @@ class TestStrictness:
 
     @every_engine
     def test_bad_utf8_and_years_beyond_9999_are_bad_rows(
-        self, spark: SparkSession, registry: FixtureRegistry, registry_client: RegistryClient, engine: Engine
+        self, spark: SparkSession, registry: FixtureRegistry, client: RegistryClient, engine: Engine
     ) -> None:
         types: dict[str, Json] = {
             "A": "string",
@@ -183,7 +176,7 @@ class TestStrictness:
         bodies.append(good | {"D": body(number, last - 1), "T": body(number, last * 86_400_000_000 - 1)})
         payloads = [frame_id(schema_id, b"".join(parts.values())) for parts in bodies]
         columns = "A STRING, D DATE, T TIMESTAMP, L ARRAY<STRING>, M MAP<STRING, TIMESTAMP>, S STRUCT<X STRING>"
-        plan = plan_read(registry_client, "t", columns)
+        plan = plan_read(client, "t", columns)
         frame = spark.createDataFrame([(i, payload) for i, payload in enumerate(payloads)], "i int, value binary")
         rows = frame.transform(from_registry(plan, engine=engine, on_error="quarantine", workers_have_srfix=True))
         found = (
@@ -192,12 +185,12 @@ class TestStrictness:
         assert [(row.no_row, row.is_good) for row in found] == [(False, True), *[(True, False)] * 7, (False, True)]
 
     def test_names_that_differ_by_case_alone_are_told_apart(
-        self, spark: SparkSession, registry: FixtureRegistry, registry_client: RegistryClient
+        self, spark: SparkSession, registry: FixtureRegistry, client: RegistryClient
     ) -> None:
         """Spark finds fields by their names ignoring case, and calls `a` and `A` ambiguous."""
         inner = record("S", x="string", X="string")
         schema_id = registry.seed("t-value", json.dumps(record(a="string", A="string", s=inner)))
-        plan = plan_read(registry_client, "t", "`a` STRING, A STRING, S STRUCT<`x` STRING, X STRING>")
+        plan = plan_read(client, "t", "`a` STRING, A STRING, S STRUCT<`x` STRING, X STRING>")
         texts = (b"\x02a", b"\x02b", b"\x02c", b"\x02d")
         bodies = [b"".join(texts), *(b"".join((*texts[:n], b"\x02\xff", *texts[n + 1 :])) for n in range(4))]
         frame = spark.createDataFrame(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -16,7 +15,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.errors import ClusterError, UsageError
 from srfix.serde.interface import SerdeContext
 from srfix.serde.serializer import AvroSerializer
@@ -26,15 +24,9 @@ from srfix.serde.spark.reading import bad_rows, from_registry, read_stream, repl
 from srfix.serde.spark.write.plan import WritePlan, plan_write
 from srfix.serde.spark.writing import write_stream, write_topic
 from srfix.serde.subjects.names import Role
-from tests.spark.reading_world import World, frame, open_world
+from tests.spark.reading_world import World, frame
 
 NEWER = '{"type":"record","name":"user","fields":[{"name":"ID","type":"long"},{"name":"NAME","type":"string"}]}'
-
-
-@pytest.fixture
-def world(registry: FixtureRegistry) -> Iterator[World]:
-    with open_world(registry) as world:
-        yield world
 
 
 class TestReplay:

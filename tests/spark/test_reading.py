@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -30,12 +29,6 @@ from srfix.serde.spark._pyspark.engines import decoded_type
 from srfix.serde.spark._pyspark.frames import decode_frame
 from tests.spark.parity import HAS_ARROW
 from tests.spark.reading_world import ENGINES, JVM_WITH_ARROW, EngineCase, World, frame, open_world
-
-
-@pytest.fixture
-def world(registry: FixtureRegistry) -> Iterator[World]:
-    with open_world(registry) as world:
-        yield world
 
 
 def plan_text(df: DataFrame) -> str:

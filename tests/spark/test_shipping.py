@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -52,12 +52,6 @@ def without_srfix(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def without_libraries(tmp_path_factory: pytest.TempPathFactory) -> str:
     return python_without(tmp_path_factory.mktemp("without") / "libraries", ("fastavro", "requests", "pyarrow"))
-
-
-@pytest.fixture
-def client(registry: FixtureRegistry) -> Iterator[RegistryClient]:
-    with RegistryClient(registry.url) as client:
-        yield client
 
 
 def _payload(client: RegistryClient) -> bytes:

@@ -3,8 +3,6 @@ are bad rows otherwise."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from pyspark.sql import Row, SparkSession
 
@@ -23,12 +21,6 @@ ROWS = (
     {"D": 18_429, "T": 86_399_999, "A": 1_592_265_600_000, "L": []},
     {"D": -800_000, "T": -5, "A": None, "L": None},
 )
-
-
-@pytest.fixture
-def client(registry: FixtureRegistry) -> Iterator[RegistryClient]:
-    with RegistryClient(registry.url) as client:
-        yield client
 
 
 @pytest.mark.parametrize("case", ENGINES, ids=str)

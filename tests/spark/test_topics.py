@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -13,7 +12,6 @@ from pyspark.sql import functions as F
 
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.errors import BadRowError, ClusterError, EngineRefusedError, Reason, UsageError
 from srfix.serde.formats.table import Format
@@ -26,15 +24,9 @@ from srfix.serde.spark.read.plan import ReadPlan, plan_read
 from srfix.serde.spark.reading import bad_rows, from_registry, read_stream, read_topic, replay
 from srfix.serde.subjects.strategies import TopicSubject
 from tests.spark.parity import HAS_ARROW
-from tests.spark.reading_world import ENGINES, EngineCase, World, open_world
+from tests.spark.reading_world import ENGINES, EngineCase, World
 
 ORDERS = "SUM DOUBLE, ID BIGINT"
-
-
-@pytest.fixture
-def world(registry: FixtureRegistry) -> Iterator[World]:
-    with open_world(registry) as world:
-        yield world
 
 
 def order(world: World, topic: str, number: int) -> bytes:

@@ -21,8 +21,6 @@ _STREAMS: Final = "3.9.2"
 
 
 class AvroData:
-    """The process, from outside."""
-
     def __init__(self, process: JavaProcess) -> None:
         self._ask = process.ask
 
@@ -56,14 +54,12 @@ class AvroData:
 
 @contextmanager
 def avro_data() -> Iterator[AvroData]:
-    """Starts the process; ends it."""
     jars = [jar for part in application_jars(_STREAMS) for jar in fetch(part)]
     with java_process("tests.stack.avro_data", jars) as process:
         yield AvroData(process)
 
 
 def to_json(schema: ConnectSchema, above: tuple[str, ...] = ()) -> Json:
-    """A schema as it travels."""
     if schema.type is ConnectType.STRUCT and schema.name in above:
         return {"within": schema.name, "optional": schema.optional}
     inner = (*above, schema.name) if schema.type is ConnectType.STRUCT and schema.name else above

@@ -17,8 +17,6 @@ from tests.stack.java_process import JavaProcess, Json, java_process, serve
 
 
 class CommonsCsv:
-    """The process, from outside."""
-
     def __init__(self, process: JavaProcess) -> None:
         self._ask = process.ask
 
@@ -37,7 +35,6 @@ class CommonsCsv:
 
 @contextmanager
 def commons_csv() -> Iterator[CommonsCsv]:
-    """Starts the process; ends it."""
     with java_process("tests.stack.commons_csv", fetch(COMMONS_CSV)) as process:
         yield CommonsCsv(process)
 

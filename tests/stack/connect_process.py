@@ -41,8 +41,6 @@ def _main(class_path: str, machine: str) -> None:
 
 
 class ConnectJava:
-    """In the process."""
-
     def __init__(self, jpype: Any) -> None:
         self._jpype = jpype
         self._class: Any = jpype.JClass

@@ -45,8 +45,6 @@ class Written:
 
 
 class Connect:
-    """The process, from outside."""
-
     def __init__(self, process: JavaProcess) -> None:
         self._process = process
 

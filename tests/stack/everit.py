@@ -22,8 +22,6 @@ MAX_DEPTH: Final = 12
 
 
 class Everit:
-    """The process, from outside."""
-
     def __init__(self, process: JavaProcess) -> None:
         self._ask = process.ask
 
@@ -38,7 +36,6 @@ class Everit:
 
 @contextmanager
 def everit() -> Iterator[Everit]:
-    """Starts the process; ends it."""
     with java_process("tests.stack.everit", fetch(EVERIT)) as process:
         yield Everit(process)
 

@@ -16,8 +16,6 @@ from tests.stack.java_process import JavaProcess, java_process, serve
 
 
 class JavaConfiguration:
-    """The process, from outside."""
-
     def __init__(self, process: JavaProcess) -> None:
         self._ask = process.ask
 
@@ -32,7 +30,6 @@ class JavaConfiguration:
 
 @contextmanager
 def java_configuration() -> Iterator[JavaConfiguration]:
-    """Starts the process; ends it."""
     with java_process("tests.stack.java_configuration", fetch(BROKER)) as process:
         yield JavaConfiguration(process)
 

@@ -15,15 +15,12 @@ Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | Non
 
 
 class JavaProcess:
-    """The process, from outside."""
-
     def __init__(self, process: subprocess.Popen[str]) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         self._stdin, self._stdout = process.stdin, process.stdout
 
     def ask(self, request: Mapping[str, Json]) -> Json:
-        """The answer to a request."""
         self._stdin.write(json.dumps(request) + "\n")
         self._stdin.flush()
         line = self._stdout.readline()

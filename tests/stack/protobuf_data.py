@@ -57,7 +57,6 @@ class ProtobufData:
 
 @contextmanager
 def protobuf_data() -> Iterator[ProtobufData]:
-    """Starts the process; ends it."""
     jars = [jar for part in application_jars(_STREAMS, protobuf=True) for jar in fetch(part)]
     with java_process("tests.stack.protobuf_data", jars) as process:
         yield ProtobufData(process)

@@ -131,7 +131,6 @@ class Scene:
 
     @property
     def phantom(self) -> Subject:
-        """The subject at fault."""
         strategy = ChangelogSubject(application=self.setup.application, store=self.setup.store)
         return strategy(self.setup.users, Role.VALUE)
 

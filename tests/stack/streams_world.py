@@ -86,7 +86,6 @@ class World:
 
     @contextmanager
     def running(self, setup: StreamsSetup | None = None) -> Iterator[StreamsApplication]:
-        """The application once it runs."""
         with self.start(setup) as application:
             application.wait_for_state("RUNNING")
             yield application

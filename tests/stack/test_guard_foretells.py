@@ -81,7 +81,6 @@ class Guarded:
         return {name for name, topic in split.items() if recognise(topic) and topic not in self.world.broker.topics}
 
     def read(self, application: StreamsApplication) -> None:
-        """Reads what the store has."""
         if self.world.setup.topology in AGGREGATIONS:
             assert [window.row for window in application.windows("ann")] == [ANN_ROW]
         elif self.world.setup.topology in WITHOUT_LOGGING and not application.count():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -26,6 +25,7 @@ from srfix.serde.spark.source.log import TopicLog
 from tests.cli.kept_demo import srfix
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, R
 from tests.recovery.world import value
+from tests.stack.test_denied_by_acls import options
 
 pytestmark = pytest.mark.stack
 
@@ -44,10 +44,6 @@ def certificate(ca: trustme.CA, folder: Path, name: str) -> tuple[Path, Path]:
     chain.write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
     key.write_bytes(pkcs8(issued.private_key_pem))
     return chain, key
-
-
-def options(config: Mapping[str, str]) -> list[str]:
-    return [text for name, setting in config.items() for text in ("-X", f"{name}={setting}")]
 
 
 @pytest.mark.parametrize(("with_users", "mutual"), [(True, True), (True, False), (False, False)])

@@ -17,8 +17,6 @@ from tests.stack.java_process import JavaProcess, java_process, serve
 
 
 class Wire:
-    """The process, from outside."""
-
     def __init__(self, process: JavaProcess) -> None:
         self._ask = process.ask
 
@@ -30,7 +28,6 @@ class Wire:
 
 @contextmanager
 def wire() -> Iterator[Wire]:
-    """Starts the process; ends it."""
     with java_process("tests.stack.wire", fetch(WIRE)) as process:
         yield Wire(process)
 

@@ -80,6 +80,15 @@ def write_whole(path: str | Path, content: bytes | Iterable[bytes]) -> None:
         raise
 
 
+def sync(path: Path) -> None:
+    """Waits until the disk has a file, or the names in a directory."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def parse_json(content: bytes | str) -> object:
     """A JSON document that other code can walk through and write again."""
     try:

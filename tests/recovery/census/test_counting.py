@@ -23,8 +23,6 @@ GUID = UUID("6a8e3a4b-1d3c-4d64-9c0b-0a0a4f7c1f10")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One record of the log."""
-
     offset: int
     key: bytes | None
     value: bytes | None

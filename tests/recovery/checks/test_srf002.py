@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,13 +16,9 @@ from srfix.recovery.findings import Skipped
 from srfix.recovery.repair.verify.events import Confirmed
 from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.serde.wire import frame_id
-from tests.recovery.world import World, world_of
+from tests.recovery.world import World, world_fixture
 
-
-@pytest.fixture
-def world() -> Iterator[World]:
-    with world_of(damage.TOPICS) as made:
-        yield made
+world = world_fixture(damage.TOPICS)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,13 +13,9 @@ from srfix.recovery.census.interface import NoCensus
 from srfix.recovery.checks.interface import Width
 from srfix.recovery.repair.verify.events import Confirmed
 from tests.recovery.checks.staged import examined, noted, of_state, of_topology, wrong
-from tests.recovery.world import World, world_of
+from tests.recovery.world import World, world_fixture
 
-
-@pytest.fixture
-def empty() -> Iterator[World]:
-    with world_of(damage.TOPICS) as made:
-        yield made
+empty = world_fixture(damage.TOPICS)
 
 
 @pytest.fixture

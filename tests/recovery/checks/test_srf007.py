@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,16 +13,12 @@ from parts.state_directory import write_application, write_task
 from srfix.recovery import Reader, Severity, Supplied
 from srfix.serde.wire import frame_id
 from tests.recovery.checks.staged import examined, noted, of_state, of_topology, wrong
-from tests.recovery.world import World, world_of
+from tests.recovery.world import World, world_fixture
 
 TABLE = shop.table_topology(damage.STORE)
 
 
-@pytest.fixture
-def world() -> Iterator[World]:
-    with world_of(damage.TOPICS) as made:
-        damage.stage(made.broker, made.client())
-        yield made
+world = world_fixture(damage.TOPICS, damage.stage)
 
 
 @pytest.fixture(params=["topology", "state directory"])

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from srfix.recovery import Diagnosis, Severity, Supplied
 from srfix.recovery.ksqldb.models import KsqldbAnswers, QueryDescription, ServerInfo
 from srfix.serde import UsageError
 from tests.recovery.staging import W1, R
-from tests.recovery.world import World, world_of
+from tests.recovery.world import World, world_fixture
 
 REGISTRATION = "shop-KTABLE-FK-JOIN-SUBSCRIPTION-REGISTRATION-0000000006-topic"
 PSEUDO = {f"{REGISTRATION}-pk-key", f"{REGISTRATION}-fk-key", f"{REGISTRATION}-vh-value"}
@@ -24,10 +22,7 @@ def codes(diagnosis: Diagnosis) -> set[tuple[str, str]]:
     return {(finding.code, finding.subject) for finding in diagnosis.findings}
 
 
-@pytest.fixture
-def world() -> Iterator[World]:
-    with world_of({"users": 1}) as made:
-        yield made
+world = world_fixture({"users": 1})
 
 
 def said_to_be_gone(world: World, application: str) -> Diagnosis:

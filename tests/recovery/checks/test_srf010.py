@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -15,23 +15,17 @@ from srfix.serde import Role, Schema
 from srfix.serde.wire import SchemaId
 from tests.recovery.checks.staged import examined, noted, of_topology, wrong
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2
-from tests.recovery.world import World, value, world_of
+from tests.recovery.world import World, value, world_fixture
 
 ALIKE = '{"type":"record","name":"User","fields":[{"name":"userid","type":"long"}]}'
 """An internal schema without any mark."""
 
 
-@pytest.fixture
-def empty() -> Iterator[World]:
-    with world_of(damage.TOPICS) as made:
-        yield made
+empty = world_fixture(damage.TOPICS)
 
 
-@pytest.fixture
-def plain() -> Iterator[World]:
-    """`users` of one partition; what stands under the subjects, the test says."""
-    with world_of({"users": 1}) as made:
-        yield made
+plain = world_fixture({"users": 1})
+"""`users` of one partition; what stands under the subjects, the test says."""
 
 
 def seed(world: World, subject: str, *texts: str) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from srfix.recovery.state.formats.windows import WINDOWS, StoredWindow
 from srfix.serde import Role
 from srfix.serde.wire import frame_id
 from tests.recovery.staging import W1
-from tests.recovery.world import World, said, world_of
+from tests.recovery.world import World, said, world_fixture, world_of
 
 BY_NAME = {
     "KTABLE-SUPPRESS-STATE-STORE-0000000003": "a suppression's buffer",
@@ -30,10 +29,7 @@ BY_NAME = {
 }
 
 
-@pytest.fixture
-def world() -> Iterator[World]:
-    with world_of(damage.TOPICS) as made:
-        yield made
+world = world_fixture(damage.TOPICS)
 
 
 def look(world: World, *, whole: bool = False, application: str | None = None, store: str | None = None) -> Diagnosis:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from parts.damage import phantom_subject_may_not_be_written as damage
@@ -12,15 +10,10 @@ from srfix.recovery import CheckContext, Diagnosis, Finding, Reader, Severity, S
 from srfix.serde.schemas.errors import OperationNotPermittedError
 from tests.recovery.checks.staged import examined, of_topology, wrong
 from tests.recovery.checks.test_srf012 import set_mode
-from tests.recovery.world import World, world_of
+from tests.recovery.world import World, world_fixture, world_of
 
-
-@pytest.fixture
-def world() -> Iterator[World]:
-    """The damage before anybody set a mode."""
-    with world_of(damage.TOPICS) as made:
-        damage.stage_writable(made.broker, made.client())
-        yield made
+world = world_fixture(damage.TOPICS, damage.stage_writable)
+"""The damage before anybody set a mode."""
 
 
 def looked_at(world: World, *, streams_version: str | None = None, no_auto_register: bool = False) -> Diagnosis:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -14,16 +13,12 @@ from srfix.recovery import CheckContext, Finding, Reader, Severity, StreamsVersi
 from srfix.recovery.checks import srf004, srf016
 from srfix.serde import Schema
 from tests.recovery.checks.staged import examined, of_topology, wrong
-from tests.recovery.world import World, world_of
+from tests.recovery.world import World, world_fixture, world_of
 
 OWN_2 = shop.INTERNAL_SCHEMA.replace("USERID", "USER_ID")
 
 
-@pytest.fixture
-def world() -> Iterator[World]:
-    with world_of(damage.TOPICS) as made:
-        damage.stage(made.broker, made.client())
-        yield made
+world = world_fixture(damage.TOPICS, damage.stage)
 
 
 def found(

@@ -16,13 +16,9 @@ from srfix.recovery.findings import Severity, Skipped
 from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.serde.wire import frame_id
 from tests.recovery.checks.staged import of_state, of_topology
-from tests.recovery.world import World, world_of
+from tests.recovery.world import World, world_fixture
 
-
-@pytest.fixture
-def world() -> Iterator[World]:
-    with world_of(damage.TOPICS) as made:
-        yield made
+world = world_fixture(damage.TOPICS)
 
 
 @pytest.fixture

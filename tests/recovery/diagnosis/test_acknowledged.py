@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
 from srfix.recovery.commands import CommandLine
 from srfix.recovery.diagnosis.document import diagnosis_document
 from srfix.recovery.diagnosis.examination import Examination, acknowledge, unused_patterns
@@ -13,16 +9,13 @@ from srfix.recovery.findings import Ignored, Severity
 from srfix.recovery.repair.planning.plan import make_plan
 from srfix.serde.subjects.names import Role, Subject
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, R
-from tests.recovery.world import World, clock, value, world_of
+from tests.recovery.world import World, clock, value, world_fixture
 
 ORPHAN = Subject("dead-orders-store-changelog-value")
 
 
-@pytest.fixture
-def world() -> Iterator[World]:
-    """One topic, and nothing else."""
-    with world_of({"users": 1}) as made:
-        yield made
+world = world_fixture({"users": 1})
+"""One topic, and nothing else."""
 
 
 def broken(world: World) -> None:

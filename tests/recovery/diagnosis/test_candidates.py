@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import pytest
 
@@ -12,13 +12,9 @@ from srfix.recovery.diagnosis.candidates import Candidates, find_candidates
 from srfix.recovery.diagnosis.weighing import weigh_all
 from srfix.serde import AccessDeniedError, Topic, UsageError
 from tests.recovery.staging import R
-from tests.recovery.world import World, world_of
+from tests.recovery.world import World, world_fixture, world_of
 
-
-@pytest.fixture
-def world() -> Iterator[World]:
-    with world_of({"users": 1, "shop-kept-changelog": 1}) as made:
-        yield made
+world = world_fixture({"users": 1, "shop-kept-changelog": 1})
 
 
 def found(world: World, *, application: str | None = None, store: str | None = None) -> Candidates:

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from tests.recovery.world import world_fixture
 
-import pytest
-
-from tests.recovery.world import World, world_of
-
-
-@pytest.fixture
-def world() -> Iterator[World]:
-    """Topics `users`, `orders` (one partition each) and a repartition topic of application `shop`; nothing else."""
-    with world_of({"users": 2, "orders": 1, "shop-by-name-repartition": 1}) as made:
-        yield made
+world = world_fixture({"users": 2, "orders": 1, "shop-by-name-repartition": 1})
+"""Topics `users`, `orders` (one partition each) and a repartition topic of application `shop`; nothing else."""

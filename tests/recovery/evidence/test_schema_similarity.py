@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from srfix.recovery.evidence import schema_similarity
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.findings import Evidence
+from tests.recovery.evidence.test_hypotheses import record
 from tests.recovery.world import World, value, world_of
 
 PHANTOM = "shop-users-store-changelog-value"
-
-
-def record(*names: str, name: str = "KsqlDataSourceSchema") -> str:
-    fields = [{"name": field, "type": ["null", "string"], "default": None} for field in names]
-    return json.dumps({"type": "record", "name": name, "fields": fields})
 
 
 def gathered(world: World) -> list[tuple[str | None, str, str]]:

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from tests.recovery.world import world_fixture
 
-import pytest
-
-from tests.recovery.world import World, world_of
-
-
-@pytest.fixture
-def world() -> Iterator[World]:
-    """The topic `users`, of one partition, and nothing else."""
-    with world_of({"users": 1}) as world:
-        yield world
+world = world_fixture({"users": 1})
+"""The topic `users`, of one partition, and nothing else."""

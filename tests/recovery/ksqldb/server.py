@@ -98,7 +98,6 @@ class KsqldbServer:
     """Answers what it is told to; a statement that it does not know gets ksqlDB's 400."""
 
     url: str
-    """Where it listens."""
     info: Json = field(default_factory=lambda: dict(INFO))
     """The answer of /info."""
     cluster_status: Json = None
@@ -110,7 +109,6 @@ class KsqldbServer:
     body: bytes | None = None
     """Sent as it is instead of any answer."""
     statements: list[str] = field(default_factory=list)
-    """What was asked."""
 
 
 @contextmanager

@@ -27,11 +27,8 @@ class RecordContext:
     timestamp_ms: int
     """Milliseconds since the epoch."""
     offset: int
-    """In its partition."""
     topic: str
-    """Its topic."""
     partition: int
-    """Its partition."""
     headers: tuple[tuple[str, bytes | None], ...] | None = ()
     """Its headers; None where none were kept."""
 
@@ -41,7 +38,6 @@ class BufferedValue:
     """What a suppression holds back of a key."""
 
     context: RecordContext
-    """Of the newest record."""
     prior: bytes | None
     """The value that was emitted last."""
     old: bytes | None

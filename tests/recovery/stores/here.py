@@ -78,7 +78,6 @@ def produce(broker: EmbeddedBroker, numbers: Sequence[int], *, schema_id: int = 
 
 
 def asked(*, store: str = STORE, **changed: Any) -> Rebuild:
-    """A rebuild of the store."""
     written = StoreToWrite(name=store, kind=WrittenKind.TIMESTAMPED_KV)
     return rebuild_of(written, **({"until": Until.COMMITTED} | changed))
 
@@ -94,7 +93,6 @@ def rebuilt(broker: EmbeddedBroker, folder: Path, rebuilds: Sequence[Rebuild] | 
 
 
 def stores_of(state: ApplicationState, name: str = STORE) -> list[StateStore]:
-    """The parts of a store."""
     return list(open_stores(state, name))
 
 

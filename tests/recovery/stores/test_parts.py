@@ -271,8 +271,6 @@ class TestRebuild:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failing:
-    """Work that fails."""
-
     error: Exception
 
     def __call__(self, part: str) -> str:

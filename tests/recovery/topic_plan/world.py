@@ -26,8 +26,6 @@ class Killed(BaseException):
 
 @dataclass
 class Log:
-    """One partition."""
-
     records: list[RawRecord] = field(default_factory=list)
     start: int = 0
     end: int = 0

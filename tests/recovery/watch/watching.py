@@ -97,7 +97,6 @@ class Parts:
         return list(watcher.events())
 
     def new_version(self) -> SchemaId:
-        """Registers the writer's third schema."""
         return self.client.register(self.staged.source_subject, Schema(text=NEXT_SCHEMA))
 
     def new_record(self) -> None:

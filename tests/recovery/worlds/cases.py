@@ -41,7 +41,6 @@ def topic(
 
 
 def subject(*schemas: str, level: str | None = None, mode: str | None = None) -> SubjectSetup:
-    """A subject with these versions."""
     return SubjectSetup(tuple(Version(schema) for schema in schemas), level=level, mode=mode)
 
 

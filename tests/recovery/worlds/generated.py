@@ -62,8 +62,6 @@ _LEVELS: Final = (None, None, None, "NONE", "FULL", "FORWARD", "BACKWARD_TRANSIT
 
 @dataclass
 class _Topic:
-    """A topic in the making."""
-
     name: str
     versions: tuple[str, ...]
     """The schemas of its values that were ever used."""
@@ -80,8 +78,6 @@ class _Topic:
 
 @dataclass
 class _Draft:
-    """A world in the making."""
-
     topics: dict[str, _Topic] = field(default_factory=dict)
     own: dict[str, TopicSetup] = field(default_factory=dict)
     groups: dict[str, Group] = field(default_factory=dict)

@@ -55,8 +55,6 @@ PROPERTIES: Final = (SOURCE, CLEAN_BILL, REPAIR, BOUNDS, ADVICE, ROWS, RELATIVES
 
 @dataclass
 class Judgement:
-    """The result of one world."""
-
     wrong: list[tuple[str, str]] = field(default_factory=list)
     decidable: int = 0
     """Stores whose source a person would name from the visible facts."""

@@ -27,8 +27,6 @@ from tests.serde.avro_schemas import (
     record,
 )
 
-__all__ = ["Fed", "fields", "scalars"]
-
 Avro: TypeAlias = object
 _LEVELS: Final = 3
 """How deep types nest."""
@@ -207,7 +205,6 @@ def _records(draw: st.DrawFn, part: SearchStrategy[Fed]) -> Fed:
 
 
 def fields(part: SearchStrategy[Fed] | None = None, *, most: int = 4) -> SearchStrategy[Mapping[str, Fed]]:
-    """Fields by their names."""
     if part is None:
         fed: SearchStrategy[Fed] = _scalar()
         for _ in range(_LEVELS):

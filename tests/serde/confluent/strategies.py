@@ -207,7 +207,6 @@ def _text(schema: Json, space: str) -> str:
 
 @st.composite
 def avro_cases(draw: DrawFn) -> AvroCase:
-    """Any schema, and some values."""
     world = _World(draw)
     schema, values = _rooted(world)
     return AvroCase(text=_text(schema, world.space), values=_drawn(draw, values))

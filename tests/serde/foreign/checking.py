@@ -19,8 +19,6 @@ from tests.serde.foreign.planning import columns_of, refusals
 from tests.serde.foreign.topics import ColumnAst, ForeignTopic, Row, draw_topic, text_of
 from tests.serde.fuzz.same import same
 
-__all__ = ["Got", "IS_NEW", "NUMBERS", "Planned", "SEED", "agrees", "differences", "drawn", "how", "planned", "told"]
-
 _COUNT: Final = int(os.environ.get("SRFIX_FOREIGN", "0")) or 300
 IS_NEW: Final = "SRFIX_FOREIGN" in os.environ
 """True if they are not those of every run."""
@@ -42,7 +40,6 @@ _REFUSED: Final = {
 
 
 def drawn(number: int) -> ForeignTopic:
-    """The topic of a number."""
     return draw_topic(Random(f"{SEED}-{number}"))
 
 

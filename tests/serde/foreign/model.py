@@ -31,13 +31,9 @@ from tests.serde.foreign.schemas import NOT_UTF8, Field, Record
 from tests.serde.foreign.topics import ColumnAst, ForeignTopic, Row, fitting
 from tests.serde.logical_types import REFUSED, Written, expected
 
-__all__ = ["Ambiguous", "Bad", "could_hold", "feeders", "lacks", "resolved", "row_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Bad:
-    """No row."""
-
     causes: frozenset[str]
     """All that is wrong with it, in the words of `Reason`; which of them is met first is the engine's matter."""
 

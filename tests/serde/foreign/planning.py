@@ -21,8 +21,6 @@ from tests.serde.foreign.schemas import Field
 from tests.serde.foreign.topics import ColumnAst, ForeignTopic
 from tests.serde.logical_types import Written
 
-__all__ = ["columns_of", "refusals"]
-
 _TIMES: Final = ("DATE", "TIME", "TIMESTAMP", "TIMESTAMP_NTZ")
 
 

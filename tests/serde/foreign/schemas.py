@@ -11,8 +11,6 @@ from typing import Any, Final
 
 from tests.serde.logical_types import WRITERS, Written, body
 
-__all__ = ["BYTES", "Field", "INT", "LONG", "NOT_UTF8", "Record"]
-
 LONG: Final = next(each for each in WRITERS if each.word == "long")
 """A number without a logical type."""
 INT: Final = next(each for each in WRITERS if each.word == "int")
@@ -49,7 +47,6 @@ class Field:
     """True if null is all that the reader's union has of the writer's."""
 
     def schema(self) -> dict[str, Any]:
-        """Of the field."""
         type_ = self._type()
         if self.nulls:
             type_ = ["null", type_] if self.nulls == "first" else [type_, "null"]
@@ -160,10 +157,8 @@ class Record:
     """In the order of the body."""
 
     def text(self) -> str:
-        """The schema."""
         fields = [each.schema() for each in self.fields]
         return json.dumps({"type": "record", "name": self.name, "fields": fields})
 
     def encode(self, values: Mapping[str, Any]) -> bytes:
-        """A body."""
         return b"".join(each.encode(values[each.name]) for each in self.fields)

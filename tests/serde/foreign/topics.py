@@ -14,8 +14,6 @@ from typing import Any, Final, TypeAlias
 from tests.serde.foreign.schemas import BYTES, INT, LONG, Field, Record
 from tests.serde.logical_types import COLUMNS, REFUSED, WRITERS, expected
 
-__all__ = ["ColumnAst", "ForeignTopic", "Row", "draw_topic", "fitting", "text_of", "without_times"]
-
 ColumnAst: TypeAlias = str | tuple[str, Any]
 """A scalar's word; ("ARRAY", item), ("MAP", value) or ("STRUCT", {name: column})."""
 
@@ -38,8 +36,6 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignTopic:
-    """One topic."""
-
     versions: tuple[Record, ...]
     """In the order of their registration."""
     rows: tuple[Row, ...]
@@ -51,9 +47,7 @@ class ForeignTopic:
     takes_missing: bool
     """True for missing_columns="null"."""
     is_strict: bool = False
-    """For strict=True."""
     rule: str = "unique"
-    """The case rule."""
     by_record: bool = False
     """True if each record type has a subject of its own, as under TopicRecordNameStrategy."""
 
@@ -74,7 +68,6 @@ class ForeignTopic:
 
 
 def text_of(column: ColumnAst) -> str:
-    """In SQL."""
     match column:
         case ("ARRAY", item):
             return f"ARRAY<{text_of(item)}>"

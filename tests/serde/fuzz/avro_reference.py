@@ -22,8 +22,6 @@ import struct
 import uuid
 from typing import Final, TypeAlias, cast
 
-__all__ = ["AvroReference", "Beyond", "Loose", "Refused"]
-
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 _Object: TypeAlias = dict[str, Json]
 
@@ -50,8 +48,6 @@ class Beyond(Exception):
 
 
 class AvroReference:
-    """Bodies of one schema."""
-
     def __init__(self, text: str, *, logical: bool = True) -> None:
         """:param logical: dates, times, decimals and UUIDs are made of their underlying types; and ints have 32 bits:
         without, that is for the caller to see to."""

@@ -16,8 +16,6 @@ from srfix.serde.casing import CaseRule
 from srfix.serde.columns.types import Columns, ColumnType, Decimal, ScalarType
 from tests.serde.fuzz.expected import UNKNOWN, Unfit, json_value
 
-__all__ = ["first_record", "row_of"]
-
 _BREAKS: Final = "\t\n\v\f\r\x1c\x1d\x1e\x1f"
 _NO_BREAK: Final = "\u00a0\u2007\u202f"
 _PLAIN_LETTERS: Final = frozenset("0123456789.-")

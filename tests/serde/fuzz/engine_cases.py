@@ -32,8 +32,6 @@ from tests.serde.fuzz.frames import Framed, GuidRegistry, framed
 from tests.serde.fuzz.mutations import BINARY, JSON, mutated
 from tests.serde.fuzz.topic import OTHERS
 
-__all__ = ["READ_ROUTES", "WRITE_ROUTES", "Reading", "Writing", "json_case", "reading_case", "writing_case"]
-
 PAYLOADS_PER_CASE: Final = 20
 _ATTEMPTS: Final = 20
 _TOPIC: Final = "t"
@@ -47,9 +45,7 @@ class Reading:
     """Payloads, and how they are read."""
 
     make: Callable[[], Deserializer]
-    """Makes the deserializer."""
     columns: Columns | None
-    """Its columns."""
     sent: tuple[Framed, ...]
     """The payloads, with their headers."""
     about: str
@@ -70,9 +66,7 @@ class Writing:
     """Rows, and how they are written."""
 
     make: Callable[[], Serializer]
-    """Makes the serializer."""
     rows: tuple[object, ...]
-    """The rows."""
     batches: tuple[pa.RecordBatch, ...]
     """Rows as Arrow has them."""
     about: str

@@ -11,9 +11,6 @@ from typing import Any, Final
 
 from tests.serde.fuzz.engine_values import Value
 
-__all__ = ["hostile", "spoilt"]
-
-
 _Int, _Float, _Bytes, _Dict, _List = (type("_Own", (kind,), {}) for kind in (int, float, bytes, dict, list))
 
 

@@ -24,8 +24,6 @@ from tests.serde.avro_schemas import (
     record,
 )
 
-__all__ = ["Json", "WriterSchema", "reader_of", "writer_schema"]
-
 Json: TypeAlias = Any
 WriterSchema: TypeAlias = dict[str, Json]
 

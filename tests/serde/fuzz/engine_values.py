@@ -14,8 +14,6 @@ from typing import Any, Final, TypeAlias
 from tests.serde.fuzz.engine_schemas import Json
 from tests.serde.fuzz.mutations import varint
 
-__all__ = ["Schema", "Value", "body", "value"]
-
 Value: TypeAlias = Any
 _PRIMITIVES: Final = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 _DAY: Final = 86_400
@@ -62,7 +60,6 @@ class Schema:
 
 
 def body(random: Random, schema: Schema) -> bytes:
-    """A value's bytes."""
     return _body(random, schema, schema.root, 0)
 
 

@@ -11,8 +11,6 @@ from unittest import mock
 from srfix.serde import BadRow, SrfixError, native
 from tests.serde.fuzz.same import same
 
-__all__ = ["Raised", "are_same", "is_native", "outcome", "python_engine", "told_apart"]
-
 _kernel = native.kernel
 _MOST_CAUSES = 5
 
@@ -49,9 +47,7 @@ class Raised:
     """An error, with all that it says."""
 
     kind: str
-    """Its class."""
     words: str
-    """Its message."""
     about: tuple[tuple[str, str], ...]
     """Its attributes: paths, position, types."""
     causes: tuple[tuple[str, str], ...]

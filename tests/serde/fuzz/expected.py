@@ -17,8 +17,6 @@ from srfix.serde.casing import CaseRule
 from srfix.serde.columns.types import Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct
 from tests.serde.fuzz.same import same
 
-__all__ = ["UNKNOWN", "Unfit", "agrees", "avro_row", "is_known", "json_value", "must_feed"]
-
 
 class Unfit(Exception):
     """No row: the value is none of the column's, or beyond what can be held."""

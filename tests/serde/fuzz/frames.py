@@ -13,8 +13,6 @@ from srfix.serde.schemas.models import Schema
 from tests.serde.fakes import MemoryRegistry
 from tests.serde.fuzz.mutations import BINARY, mutated
 
-__all__ = ["Framed", "GuidRegistry", "framed", "guid_of"]
-
 Headers = list[tuple[str, bytes | str | None]]
 
 _HEADER: Final = "__value_schema_id"
@@ -35,7 +33,6 @@ class GuidRegistry(MemoryRegistry):
         return schema_id
 
     def schema_by_guid(self, guid: str) -> Schema:
-        """The schema behind a GUID."""
         known = {str(guid_of(schema_id)): schema for schema_id, schema in self.schemas.items()}
         if guid not in known:
             raise SchemaNotFoundError(404, 40403, f"Schema {guid} not found", "http://registry.test")
@@ -47,9 +44,7 @@ class Framed:
     """A payload, and the headers of its record."""
 
     payload: bytes
-    """The payload."""
     headers: Headers | None = None
-    """The headers."""
 
     def named(self, registry: MemoryRegistry) -> tuple[Schema | None, bytes]:
         """The schema that it names, None if there is none, and the body: read here anew, as Confluent documents it."""

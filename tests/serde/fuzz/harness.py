@@ -16,8 +16,6 @@ from hypothesis.strategies import SearchStrategy
 from srfix.serde.errors import SrfixError
 from tests.examples import examples
 
-__all__ = ["PAYLOADS", "PER_CASE", "Fuzz", "Hang", "drawn", "fuzzed", "seeds"]
-
 PAYLOADS: Final = int(os.environ.get("SRFIX_FUZZ", "0")) or examples(5_000)
 """How many payloads of each format are read; `make fuzz` reads a million."""
 PER_CASE: Final = 100

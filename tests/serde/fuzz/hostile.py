@@ -44,8 +44,6 @@ from tests.serde.fakes import MemoryRegistry
 from tests.serde.fuzz.harness import Fuzz
 from tests.serde.fuzz.hostile_payloads import Case, cases
 
-__all__ = ["ENGINES", "count_values"]
-
 _ADDRESS_SPACE: Final = 2 << 30
 """Of which the libraries take a half."""
 _CPU_S: Final = 5.0
@@ -63,8 +61,6 @@ _ABOUT_A_ROW: Final = 30
 
 
 class _Arrow(Protocol):
-    """A batch or an array."""
-
     @property
     def nbytes(self) -> int: ...
 

@@ -14,15 +14,11 @@ from srfix.serde.specs import WriteSpec
 from tests.serde.avro_schemas import MILLIS, UUID, array, decimal, enum, fixed, logical, numbered
 from tests.serde.fuzz.mutations import varint
 
-__all__ = ["Case", "cases"]
-
 _Bodies = Callable[[Random, int], bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A kind of payload."""
-
     body: _Bodies
     """Makes a body of about so many bytes."""
     schema: str | None = None

@@ -6,8 +6,6 @@ import decimal
 import json
 import math
 
-__all__ = ["Beyond", "Refused", "exact", "plain"]
-
 
 class Refused(Exception):
     """It is no JSON."""

@@ -9,8 +9,6 @@ from itertools import islice
 from random import Random
 from typing import Final, TypeAlias
 
-__all__ = ["BINARY", "CSV", "JSON", "Mutation", "mutated", "varint"]
-
 Mutation: TypeAlias = Callable[[Random, bytes], bytes]
 
 _TELLING_BYTES: Final = (0x00, 0x01, 0x02, 0x03, 0x7F, 0x80, 0xC0, 0xED, 0xFE, 0xFF)
@@ -48,17 +46,14 @@ def varint(number: int) -> bytes:
 
 
 def whole(random: Random, body: bytes) -> bytes:
-    """Nothing."""
     return body
 
 
 def truncated(random: Random, body: bytes) -> bytes:
-    """Cut off anywhere."""
     return body[: random.randrange(len(body))] if body else body
 
 
 def extended(random: Random, body: bytes) -> bytes:
-    """Longer by some bytes."""
     return body + random.choice([b"\0", b" ", random.randbytes(random.randint(1, 9)), body])
 
 
@@ -76,7 +71,6 @@ def byte_replaced(random: Random, body: bytes) -> bytes:
 
 
 def byte_inserted(random: Random, body: bytes) -> bytes:
-    """Anywhere."""
     return _spliced(random, body, bytes((random.choice((*_TELLING_BYTES, random.randrange(256))),)), over=0)
 
 
@@ -86,7 +80,6 @@ def bytes_deleted(random: Random, body: bytes) -> bytes:
 
 
 def bytes_swapped(random: Random, body: bytes) -> bytes:
-    """Two of them."""
     if len(body) < 2:
         return body
     swapped = bytearray(body)
@@ -124,12 +117,10 @@ def longer_number(random: Random, body: bytes) -> bytes:
 
 
 def random_bytes(random: Random, body: bytes) -> bytes:
-    """Nothing of it is left."""
     return random.randbytes(random.randrange(24))
 
 
 def empty(random: Random, body: bytes) -> bytes:
-    """No byte."""
     return b""
 
 
@@ -139,7 +130,6 @@ def token_replaced(random: Random, body: bytes) -> bytes:
 
 
 def token_deleted(random: Random, body: bytes) -> bytes:
-    """A JSON token."""
     return _retokened(random, body, b"")
 
 
@@ -199,17 +189,14 @@ BINARY: Final[Sequence[Mutation]] = (
     whole, truncated, extended, bits_flipped, bits_flipped, byte_replaced, byte_replaced, byte_inserted, bytes_deleted,
     bytes_swapped, part_repeated, huge_length, negative_count, longer_number, random_bytes, empty,
 )  # fmt: skip
-"""For any bytes."""
 JSON: Final[Sequence[Mutation]] = (
     whole, truncated, extended, bits_flipped, byte_replaced, byte_inserted, bytes_deleted, random_bytes, otherwise_encoded,
     spaced, nested, token_deleted, tokens_swapped, tokens_swapped, key_repeated, key_repeated, *(token_replaced,) * 8,
 )  # fmt: skip
-"""For JSON."""
 CSV: Final[Sequence[Mutation]] = (
     whole, truncated, extended, bits_flipped, byte_replaced, byte_inserted, bytes_deleted, bytes_swapped, part_repeated,
     random_bytes, empty, otherwise_encoded, spaced, *(csv_inserted,) * 6, *(field_replaced,) * 6,
 )  # fmt: skip
-"""For records of CSV."""
 
 
 def mutated(random: Random, body: bytes, mutations: Sequence[Mutation]) -> bytes:

@@ -8,8 +8,6 @@ from typing import Any, Final
 
 from tests.serde.formats.protobuf.strategies import Enum, Field, Message, SchemaCase, fields_of
 
-__all__ = ["Beyond", "Refused", "message_of", "named_message"]
-
 
 class Refused(Exception):
     """The bytes are no message."""

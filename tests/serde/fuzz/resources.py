@@ -27,8 +27,6 @@ from srfix.serde.specs import ReadSpec, WriteSpec
 from tests.serde.avro_schemas import array, decimal, enum, fixed, map_of, numbered, record
 from tests.serde.fuzz.mutations import varint
 
-__all__ = ["BOMBS", "CASES"]
-
 _ADDRESS_SPACE: Final = 1 << 30
 """So that a defect here is an error, not a machine that swaps."""
 _CPU_S: Final = 60

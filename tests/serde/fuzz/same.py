@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import struct
 
-__all__ = ["same"]
-
 
 def same(one: object, other: object) -> bool:
     """True only if nobody could tell them apart: 1 is not 1.0 nor True, and 0.0 is not -0.0. However deep they go."""

@@ -13,8 +13,6 @@ from srfix.serde.casing import CaseRule
 from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
 from tests.strategies import column_types, values_of
 
-__all__ = ["DELIMITED_TYPES", "KAFKA_TYPES", "RowsCase", "rows_cases"]
-
 KAFKA_TYPES: Final = (ScalarType.INTEGER, ScalarType.BIGINT, ScalarType.DOUBLE, ScalarType.STRING, ScalarType.BYTES)
 """What the KAFKA format has."""
 DELIMITED_TYPES: SearchStrategy[ColumnType] = column_types().filter(
@@ -33,7 +31,6 @@ class RowsCase:
     writer: Columns
     """What the rows have. No two names, nor two of a STRUCT, are equal ignoring case."""
     rows: tuple[dict[str, object], ...]
-    """Rows of them."""
     reader: Columns
     """What is read."""
     rule: CaseRule

@@ -30,7 +30,6 @@ documents: st.SearchStrategy[object] = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=4),
     max_leaves=8,
 )
-"""JSON values."""
 bodies = st.lists(
     st.tuples(documents, st.booleans()).map(lambda drawn: stdlib_json.dumps(drawn[0], ensure_ascii=drawn[1]).encode()),
     min_size=1,

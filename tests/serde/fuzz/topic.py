@@ -13,8 +13,6 @@ from tests.serde.fuzz.frames import Framed, GuidRegistry, framed
 from tests.serde.fuzz.harness import PER_CASE, Fuzz
 from tests.serde.fuzz.mutations import BINARY, Mutation, mutated
 
-__all__ = ["ALIENS", "OTHERS", "Read", "Topic", "bare_reads"]
-
 OTHERS: Final = {
     "AVRO": '{"type":"record","name":"O","fields":[{"name":"A","type":"long"},{"name":"b","type":["null","string"]}]}',
     "JSON": '{"type":"object","title":"O","properties":{"A":{"type":"integer"},"b":{"type":"string"}}}',
@@ -34,14 +32,11 @@ ALIENS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A payload that was read."""
-
     schema: Schema | None
     """The schema that it names; None if the registry does not know it, or it names none."""
     body: bytes
     """What is behind the framing."""
     row: object
-    """What came of it."""
     refusal: SrfixError | None
     """Why nothing did."""
     about: Callable[[], str]
@@ -70,13 +65,11 @@ class Topic:
 
     @property
     def registry(self) -> GuidRegistry:
-        """The registry of its schemas."""
         return self._registry
 
     def reads(
         self, fuzz: Fuzz, random: Random, deserialize: Deserializer, mutations: Sequence[Mutation] = BINARY
     ) -> Iterator[Read]:
-        """Reads a case's payloads."""
         for _ in range(PER_CASE):
             body = mutated(random, random.choice(self._bodies if random.randrange(12) else ALIENS), mutations)
             sent = framed(random, body, self._schema_id, self._others)

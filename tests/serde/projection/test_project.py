@@ -19,13 +19,10 @@ from srfix.serde.formats.json_schema.connect import JsonType, connect_schema
 from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Projection, Refused, Scalar, Target
 from srfix.serde.projection.walk import project
 from srfix.serde.specs import ReadSpec
+from tests.serde.avro_schemas import record
 
 Json: TypeAlias = object
 MICROS: Json = {"type": "long", "logicalType": "timestamp-micros"}
-
-
-def _record(name: str = "R", /, **fields: Json) -> Json:
-    return {"type": "record", "name": name, "fields": [{"name": key, "type": type_} for key, type_ in fields.items()]}
 
 
 def _projection(
@@ -54,21 +51,21 @@ def _scalar(schema: Json, columns: str, rule: CaseRule = CaseRule.UNIQUE) -> Sca
 
 class TestProject:
     def test_a_target_names_the_field_by_its_place_in_the_body(self) -> None:
-        found = _targets(_record(x="int", userId="long"), "USERID BIGINT")
+        found = _targets(record(x="int", userId="long"), "USERID BIGINT")
         assert [(one.field.number, one.field.name, one.column.name) for one in found] == [(1, "userId", "USERID")]
 
     def test_a_field_without_a_target_says_how_long_it_is(self) -> None:
-        of = _fields(_projection(_record(x="int", userId="long"), "USERID BIGINT").root)
+        of = _fields(_projection(record(x="int", userId="long"), "USERID BIGINT").root)
         assert of.by_field()[0] == ()
         assert of.fields[0].type.node.kind == "int"
 
     def test_under_ksqldbs_rule_the_last_field_counts_and_those_before_are_read(self) -> None:
-        found = _targets(_record(userId="int", USERID="int"), "USERID INT", CaseRule.KSQLDB)
+        found = _targets(record(userId="int", USERID="int"), "USERID INT", CaseRule.KSQLDB)
         assert [(one.field.number, one.counts) for one in found] == [(0, False), (1, True)]
 
     def test_what_letter_case_leaves_open_is_refused(self) -> None:
         with pytest.raises(AmbiguousFieldError):
-            _projection(_record(userId="int", USERID="int"), "`userid` INT")
+            _projection(record(userId="int", USERID="int"), "`userid` INT")
 
     @pytest.mark.parametrize(
         ("writer", "column", "coercion"),
@@ -86,44 +83,44 @@ class TestProject:
         ],
     )
     def test_a_value_has_one_coercion(self, writer: Json, column: str, coercion: Coercion) -> None:
-        assert _scalar(_record(a=writer), f"A {column}").coercion is coercion
+        assert _scalar(record(a=writer), f"A {column}").coercion is coercion
 
     @pytest.mark.parametrize(("rule", "per_second"), [(CaseRule.UNIQUE, 1_000_000), (CaseRule.KSQLDB, 1_000)])
     def test_the_case_rule_says_whether_units_count(self, rule: CaseRule, per_second: int) -> None:
-        assert _scalar(_record(a=MICROS), "A TIMESTAMP", rule).per_second == per_second
+        assert _scalar(record(a=MICROS), "A TIMESTAMP", rule).per_second == per_second
 
     def test_an_int_that_connect_cuts_is_named(self) -> None:
-        assert _scalar(_record(a={"type": "int", "connect.type": "int8"}), "A INT").connect is ConnectType.INT8
+        assert _scalar(record(a={"type": "int", "connect.type": "int8"}), "A INT").connect is ConnectType.INT8
 
     def test_null_and_its_default(self) -> None:
         nullable: Json = ["null", {"type": "int", "connect.default": 5}]
-        (target,) = _targets(_record(a=nullable), "A INT")
+        (target,) = _targets(record(a=nullable), "A INT")
         assert (target.value.writer.is_nullable, target.value.default) == (True, 5)
-        (items,) = _targets(_record(a={"type": "array", "items": nullable}), "A ARRAY<INT>")
+        (items,) = _targets(record(a={"type": "array", "items": nullable}), "A ARRAY<INT>")
         assert isinstance(items.value.how, Items)
         assert items.value.how.items.default is None
 
     def test_a_type_that_does_not_feed_its_column_is_refused_where_it_stands(self) -> None:
-        entries = _record(m={"type": "map", "values": "string"})
+        entries = record(m={"type": "map", "values": "string"})
         (target,) = _targets(entries, "M MAP<STRING, INT>")
         assert isinstance(target.value.how, Entries)
         assert isinstance(target.value.how.values.how, Refused)
         assert target.value.how.values.path == "->M->MAP_VAL"
 
     def test_branches_have_their_numbers(self) -> None:
-        (target,) = _targets(_record(u=["null", "int", "string"]), "U STRUCT<`string` STRING>")
+        (target,) = _targets(record(u=["null", "int", "string"]), "U STRUCT<`string` STRING>")
         assert [(one.field.number, one.column.name) for one in _fields(target.value).targets] == [(2, "string")]
 
     def test_paths_have_the_columns_own_names(self) -> None:
-        (target,) = _targets(_record(a_b="int"), "`a.b` INT")
+        (target,) = _targets(record(a_b="int"), "`a.b` INT")
         assert target.value.path == "->a.b"
 
     def test_a_recursive_schema_is_followed_as_far_as_the_columns_go(self) -> None:
-        (target,) = _targets(_record("R", v="int", next=["null", "R"]), "NEXT STRUCT<V INT>")
+        (target,) = _targets(record("R", v="int", next=["null", "R"]), "NEXT STRUCT<V INT>")
         assert [one.value.path for one in _fields(target.value).targets] == ["->NEXT->V"]
 
     def test_a_schema_that_feeds_nothing_has_no_rows(self) -> None:
-        found = _projection(_record(x="int"), "A INT").unfed
+        found = _projection(record(x="int"), "A INT").unfed
         assert found is not None
         assert isinstance(found.error(), NothingFedError)
 
@@ -144,7 +141,7 @@ class TestProject:
 
 
 class TestDefaults:
-    WRITER: Json = _record(a="int")
+    WRITER: Json = record(a="int")
 
     def _reader(self, default: Json, type_: Json) -> Json:
         fields = [{"name": "a", "type": "int"}, {"name": "home", "type": type_, "default": default}]
@@ -157,7 +154,7 @@ class TestDefaults:
 
     def test_fields_inside_a_default_are_matched_by_the_case_rule(self) -> None:
         # As the jvm engine has matched them; fastavro's plan compared them exactly, and read null.
-        reader = self._reader({"city": "Bern"}, _record("Home", city="string"))
+        reader = self._reader({"city": "Bern"}, record("Home", city="string"))
         decode = decoder(
             json.dumps(self.WRITER),
             ReadSpec(

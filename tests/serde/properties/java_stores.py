@@ -47,7 +47,6 @@ def der(pem: bytes) -> list[bytes]:
 
 
 def key_der(pem: bytes) -> bytes:
-    """A private key as PKCS#8."""
     return load_pem_private_key(pem, None).private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
 
 

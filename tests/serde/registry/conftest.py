@@ -27,8 +27,6 @@ REGISTRY_JSON = "application/vnd.schemaregistry.v1+json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """One answer."""
-
     status: int = 200
     body: bytes = b""
     content_type: str | None = REGISTRY_JSON
@@ -41,8 +39,6 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """One request as it arrived."""
-
     method: str
     target: str
     """The request line's target, untouched."""

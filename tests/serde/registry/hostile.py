@@ -42,7 +42,6 @@ class HostileServer:
         self._threads[0].start()
 
     def stop(self) -> None:
-        """Ends every connection."""
         self._stopped.set()
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)

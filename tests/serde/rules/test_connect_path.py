@@ -51,9 +51,7 @@ class Writer:
     connect: str
     """Its type to Connect."""
     avro: object
-    """Its Avro schema."""
     json: object
-    """Its JSON Schema."""
     value: object
     """A value as Avro's serializer takes it."""
     json_value: object = None

@@ -25,7 +25,7 @@ from srfix.recovery.ids_in_words import counted
 from srfix.recovery.plans.journal_file import default_journal_path
 from srfix.recovery.plans.sign_off import require_digest
 from srfix.recovery.repair.plan_file import Plan
-from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem, tally
+from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem, VerifiedSubject, tally
 from srfix.recovery.topic_plan.expiring import kept_records_path
 from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS, TopicState
 from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS, TopicPlan
@@ -139,17 +139,6 @@ def _by_id(events: Sequence[Event]) -> Iterator[blocks.Block]:
     yield blocks.Folded("The result for each id", tuple(tables), is_open=is_short)
 
 
-class VerifiedSubject(Part):
-    """The results of a subject."""
-
-    subject: str
-    ids: Count = field(name="ids_asked")
-    rows: Count = field(name="rows_read")
-    confirmed: Count
-    problems: Count
-    not_looked_at: Count
-
-
 class VerifiedId(Part):
     """The result for a schema id."""
 
@@ -185,7 +174,7 @@ def verification_document(
         srfix=version("srfix"),
         digest=plan.digest,
         verified=verified,
-        subjects=[VerifiedSubject.of(each) for each in tally(events)],
+        subjects=tally(events),
         checks=[
             VerifiedId.of(each, ok=isinstance(each, Confirmed)) for each in events if not isinstance(each, NotLookedAt)
         ],

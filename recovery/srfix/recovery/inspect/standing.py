@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from msgspec import field
@@ -19,7 +18,7 @@ from srfix.serde.schemas.errors import (
     SubjectNotFoundError,
     VersionNotFoundError,
 )
-from srfix.serde.schemas.models import Json, Schema
+from srfix.serde.schemas.models import Schema, as_document
 from srfix.serde.subjects.names import Role, split_subject
 
 
@@ -86,13 +85,13 @@ _MOST_ASKED = 200
 
 def standing_of(registry: ReadableRegistry, schema: Schema) -> Standing:
     """Every version with this content. Compared as JSON, as registries change blanks or order; a look-up decides."""
-    wanted = _canonical(schema.text)
+    wanted = as_document(schema.text)
     try:
         same = {
             schema_version.subject
             for schema_version in registry.schemas(deleted=True)
             if schema_version.schema.schema_type == schema.schema_type
-            and _canonical(schema_version.schema.text) == wanted
+            and as_document(schema_version.schema.text) == wanted
         }
         is_complete = True
     except EndpointNotSupportedError:
@@ -150,11 +149,3 @@ def _incompatibilities(registry: ReadableRegistry, subject: str, schema: Schema,
     return tuple(map(foreign, answer.messages)) or (
         f"The schema is not {level} compatible (409); the registry gives no reason.",
     )
-
-
-def _canonical(text: str) -> Json:
-    try:
-        document: Json = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    return document

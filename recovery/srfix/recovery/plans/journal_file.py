@@ -27,7 +27,7 @@ import portalocker
 
 from srfix.recovery.errors import PlanError
 from srfix.serde import bounds
-from srfix.serde.files import is_there, open_file, parse_json, read_file, refuse_what_is_no_file
+from srfix.serde.files import is_there, open_file, parse_json, read_file, refuse_what_is_no_file, sync
 from srfix.serde.schemas.models import Json
 
 StateT = TypeVar("StateT")
@@ -93,7 +93,7 @@ def open_journal(
     try:
         with _disk_errors(path):
             if is_ours:
-                _sync_directory(path.parent)
+                sync(path.parent)
             content = _content(stream)
             if create and b"\n" not in content and is_cut_first_line(content):
                 aside = set_aside(path)
@@ -248,16 +248,8 @@ def set_aside(path: Path) -> Path:
     aside = next(name for name in names_aside(path) if not is_there(name))
     with _disk_errors(path):
         os.replace(path, aside)
-        _sync_directory(path.parent)
+        sync(path.parent)
     return aside
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def is_journal(path: Path) -> bool:

@@ -84,16 +84,18 @@ def is_registry(value: object) -> bool:
     )
 
 
-def whole_registry(registry: object, name: str = "registry") -> object:
+def whole_registry(registry: object) -> object:
     """A registry for a diagnosis and a repair, which need all its methods: never confluent_kafka's client itself."""
     if isinstance(registry, ConfluentClient):
         config = registry.config()
         registry = config if isinstance(config, Mapping) else {}
         if not registry.get("url"):
-            raise UsageError(f"{name} is a client of confluent_kafka without a configuration. Pass the registry's URL.")
+            raise UsageError(
+                "registry is a client of confluent_kafka without a configuration. Pass the registry's URL."
+            )
     if isinstance(registry, Mapping):
-        return _own_client(registry, name)
-    return given_registry(cast("AnyClient", registry), name)[0]
+        return _own_client(registry, "registry")
+    return given_registry(cast("AnyClient", registry))[0]
 
 
 def _of_config(config: Mapping[str, Any], name: str) -> GivenRegistry:

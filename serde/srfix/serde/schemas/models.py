@@ -135,10 +135,11 @@ def same_content(left: Schema, right: Schema) -> bool:
     registry decides which differences give another id: for Apicurio, a blank is enough.
     """
     same = (left.schema_type, left.references) == (right.schema_type, right.references)
-    return same and (left.text == right.text or _document(left.text) == _document(right.text))
+    return same and (left.text == right.text or as_document(left.text) == as_document(right.text))
 
 
-def _document(text: str) -> Json:
+def as_document(text: str) -> Json:
+    """What a text says as JSON; a text that is none, as Protobuf, is itself."""
     try:
         document: Json = json.loads(text)
     except (ValueError, RecursionError):  # Protobuf, or a text that nests too deep to be compared

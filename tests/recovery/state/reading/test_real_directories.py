@@ -29,8 +29,6 @@ TWO_AT_FIRST = [pytest.param(v, marks=pytest.mark.slow if v in VERSIONS[1:3] els
 
 @dataclass
 class Raw:
-    """The rows of one database."""
-
     families: dict[str, list[tuple[bytes, bytes]]] = field(default_factory=dict)
 
     def rows(self) -> Iterator[tuple[str, bytes, bytes]]:

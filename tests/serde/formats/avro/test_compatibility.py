@@ -18,14 +18,10 @@ from srfix.serde.compatibility import CompatibilityChecker, _parse
 from srfix.serde.formats.avro.schema import load
 from srfix.serde.wire import SchemaId
 from tests.examples import examples
-from tests.serde.avro_schemas import array, enum, map_of
+from tests.serde.avro_schemas import array, enum, map_of, record_of
 
 NAMES = ("A", "B", "C", "x.A")
 primitives = st.sampled_from(("null", "int", "long", "float", "double", "string", "bytes", "boolean"))
-
-
-def record(name: str, *fields: object, **more: object) -> dict[str, object]:
-    return {"type": "record", "name": name, "fields": list(fields), **more}
 
 
 def field(name: str, type_: object, **more: object) -> dict[str, object]:
@@ -33,14 +29,14 @@ def field(name: str, type_: object, **more: object) -> dict[str, object]:
 
 
 def union_of(count: int, *, first: int = 0) -> str:
-    return json.dumps([record(f"R{number}", field("f", "int")) for number in range(first, first + count)])
+    return json.dumps([record_of(f"R{number}", field("f", "int")) for number in range(first, first + count)])
 
 
 def doubling(levels: int) -> str:
     """Each record refers to the next twice."""
-    schema = record(f"R{levels}", field("a", "int"))
+    schema = record_of(f"R{levels}", field("a", "int"))
     for number in reversed(range(levels)):
-        schema = record(f"R{number}", field("a", schema), field("b", f"R{number + 1}"))
+        schema = record_of(f"R{number}", field("a", schema), field("b", f"R{number + 1}"))
     return json.dumps(schema)
 
 
@@ -48,7 +44,7 @@ def cycle(length: int, prefix: str) -> str:
     """A ring of records, the last of which refers to the first."""
     schema: object = f"{prefix}0"
     for number in reversed(range(length)):
-        schema = record(f"{prefix}{number}", field("next", ["null", schema], default=None))
+        schema = record_of(f"{prefix}{number}", field("next", ["null", schema], default=None))
     return json.dumps(schema)
 
 
@@ -79,7 +75,7 @@ def schemas(draw: st.DrawFn, depth: int = 3, defined: frozenset[str] | None = No
             fields = [
                 field(each, build(left - 1), **({"default": None} if draw(st.booleans()) else {})) for each in names
             ]
-            return record(name, *fields, **more)
+            return record_of(name, *fields, **more)
         if kind == "array":
             return array(build(left - 1))
         if kind == "map":
@@ -153,7 +149,7 @@ class TestSteps:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def schema(doc: str) -> Schema:
-            return Schema(text=json.dumps(record("R", field("a", "int"), field("b", "int"), doc=doc)))
+            return Schema(text=json.dumps(record_of("R", field("a", "int"), field("b", "int"), doc=doc)))
 
         states = [VersionState(version=n, schema_id=SchemaId(n + 1), deleted=False) for n in range(1, 601)]
         own = [OwnVersion(state=state, schema=schema(f"own {state.version}")) for state in states]
@@ -172,13 +168,13 @@ class TestSteps:
 
 class TestWhatIsSaid:
     def test_a_thousand_reasons_are_a_hundred(self) -> None:
-        wide = json.dumps(record("R", *(field(f"f{number}", "int") for number in range(1000))))
-        reasons = incompatibilities(new=wide, existing=[json.dumps(record("R"))], level="BACKWARD")
+        wide = json.dumps(record_of("R", *(field(f"f{number}", "int") for number in range(1000))))
+        reasons = incompatibilities(new=wide, existing=[json.dumps(record_of("R"))], level="BACKWARD")
         assert len(reasons) == 100
 
     def test_a_name_of_a_megabyte_is_cut_off(self) -> None:
         name = "N" * 2**20
-        new, old = (json.dumps(record(each, field("f", "int"))) for each in ("R", name))
+        new, old = (json.dumps(record_of(each, field("f", "int"))) for each in ("R", name))
         (reason,) = incompatibilities(new=new, existing=[old], level="BACKWARD")
         assert len(reason) < 500
 
@@ -210,10 +206,10 @@ class TestSchemasThatNest:
                 assert len(str(error)) < 1000  # noqa: PT017 - or it could be compared
 
     def test_names_that_lead_from_text_to_text_end_in_a_sentence(self) -> None:
-        chain = [json.dumps(record("R0", field("f", "int")))]
-        chain += [json.dumps(record(f"R{n}", field("f", f"R{n - 1}"))) for n in range(1, 3000)]
+        chain = [json.dumps(record_of("R0", field("f", "int")))]
+        chain += [json.dumps(record_of(f"R{n}", field("f", f"R{n - 1}"))) for n in range(1, 3000)]
         with pytest.raises(SchemaError, match=r"^The schema's types nest (too deep|deeper than)"):
-            load(json.dumps(record("Root", field("f", "R2999"))), tuple(chain))
+            load(json.dumps(record_of("Root", field("f", "R2999"))), tuple(chain))
 
     def test_an_error_does_not_hold_the_whole_schema(self) -> None:
         with pytest.raises(SchemaError) as caught:

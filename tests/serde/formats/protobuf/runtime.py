@@ -12,8 +12,6 @@ from google.protobuf.descriptor_pb2 import FileDescriptorSet
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
-__all__ = ["IMPORTS", "P2", "P3", "message_class"]
-
 P2: Final = 'syntax = "proto2"; '
 P3: Final = 'syntax = "proto3"; '
 IMPORTS: Final = "".join(

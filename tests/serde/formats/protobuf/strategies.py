@@ -12,26 +12,19 @@ from typing import Any, Final
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-__all__ = ["Enum", "Field", "Message", "SchemaCase", "columns_of", "fields_of", "plain_of", "row_of", "schema_cases"]
-
 
 @dataclass(frozen=True, slots=True)
 class Enum:
-    """An enum."""
-
     name: str
     numbers: tuple[int, ...]
 
     @property
     def text(self) -> str:
-        """Its declaration."""
         return f"enum {self.name} {{ {' '.join(f'{self.name}_{number} = {number};' for number in self.numbers)} }}"
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message."""
-
     name: str
     fields: tuple[Field, ...]
     oneof: tuple[Field, ...] = ()
@@ -39,8 +32,6 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field."""
-
     name: str
     number: int
     type: str | Enum | Message
@@ -49,7 +40,6 @@ class Field:
 
     @property
     def is_map(self) -> bool:
-        """Whether it is a map."""
         return self.label not in ("", "optional", "required", "repeated")
 
 
@@ -86,7 +76,6 @@ class SchemaCase:
 
 @st.composite
 def schema_cases(draw: DrawFn) -> SchemaCase:
-    """Any."""
     is_proto2 = draw(st.booleans())
     enums = [
         Enum(f"E{number}", (0, *draw(st.lists(st.integers(1, 300), max_size=3, unique=True)))) for number in range(2)
@@ -238,7 +227,6 @@ def _key(value: Any) -> str:
 
 
 def row_of(message: Message, value: dict[str, Any]) -> dict[str, Any]:
-    """The row of the columns."""
     row: dict[str, Any] = {}
     if message.oneof:
         set_ = [field for field in message.oneof if field.name in value]

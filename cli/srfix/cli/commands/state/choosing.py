@@ -205,11 +205,11 @@ choice_options = handing_over(
 )
 
 
-def refuse_within(place: str, option: str, *directories: str) -> None:
-    """Refuses an output path in a state directory that srfix reads, or in one of its folders."""
+def refuse_within(place: str, *directories: str) -> None:
+    """Refuses an --out in a state directory that srfix reads, or in one of its folders."""
     for directory in directories:
         if Path(place).resolve().is_relative_to(Path(directory).resolve()):
             raise UsageError(
                 f"{place!r} is in the state directory {directory!r}, which srfix never writes to. Name another "
-                f"place with {option}."
+                "place with --out."
             )

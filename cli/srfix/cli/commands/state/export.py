@@ -91,7 +91,7 @@ def export(
     pairs = choice.one_store(engine.path(directory))
     application, first = pairs[0]
     target = Path(engine.path(out))
-    refuse_within(out, "--out", directory, application.path)
+    refuse_within(out, directory, application.path)
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:

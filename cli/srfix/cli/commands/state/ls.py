@@ -91,9 +91,7 @@ def _blocks(applications: Iterable[ApplicationState], forms: Mapping[str, StoreF
                 ("in use", _USE[application.is_in_use]),
             )
         )
-        rows = [
-            _row(application, task, store, forms[store.path]) for task in application.tasks for store in task.stores
-        ]
+        rows = [_row(task, store, forms[store.path]) for task in application.tasks for store in task.stores]
         if rows:
             yield Table(("task", "store", "kind", "form", "databases", "offsets"), tuple(rows))
         with_checkpoint = [task for task in application.tasks if task.checkpoint is not None]
@@ -106,7 +104,7 @@ def _blocks(applications: Iterable[ApplicationState], forms: Mapping[str, StoreF
             yield Table(("task", "topic", "partition", "offset", "in use"), tuple(rows), title="Checkpoints")
 
 
-def _row(application: ApplicationState, task: Task, store: StoreDirectory, form: StoreForm) -> tuple[str, ...]:
+def _row(task: Task, store: StoreDirectory, form: StoreForm) -> tuple[str, ...]:
     offsets = "in the checkpoint" if task.checkpoint is not None else "none"
     if store.offsets is not None:
         positions = ", ".join(f"{entry.topic} {' '.join(_offset(entry))}" for entry in store.offsets.entries) or "none"

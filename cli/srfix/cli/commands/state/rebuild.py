@@ -115,7 +115,7 @@ def rebuild(
     release = Release.parse(streams_version)
     beside = _state(None if beside_dir is None else engine.path(beside_dir), application)
     if beside is not None:
-        refuse_within(output_dir, "--out", beside.path)
+        refuse_within(output_dir, beside.path)
     target = Path(engine.path(output_dir)) / application
     request: dict[str, Json] = {
         "command": "rebuild",
@@ -258,7 +258,7 @@ def migrate(
         names = ", ".join(candidate.application for candidate in read_state_directory(Path(directory)))
         raise UsageError(f"{directory} has the applications {names}: name one of them with --application.")
     (state,) = states
-    refuse_within(output_dir, "--out", directory, state.path)
+    refuse_within(output_dir, directory, state.path)
     release = Release.parse(streams_version)
     target = Path(output_dir) / state.application
     request: dict[str, Json] = {

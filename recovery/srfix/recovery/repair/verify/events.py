@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from msgspec import field
+
+from srfix.recovery.documents import Count, Part
 from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import SchemaId
 
@@ -36,22 +39,23 @@ class NotLookedAt(_SubjectEvent):
 Event = Confirmed | Problem | NotLookedAt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
-    subject: Subject
-    ids: int
-    rows: int
-    confirmed: int
-    problems: int
-    not_looked_at: int
+class VerifiedSubject(Part):
+    """The results of a subject."""
+
+    subject: str
+    ids: Count = field(name="ids_asked")
+    rows: Count = field(name="rows_read")
+    confirmed: Count
+    problems: Count
+    not_looked_at: Count
 
 
-def tally(events: Iterable[Event]) -> tuple[Looked, ...]:
+def tally(events: Iterable[Event]) -> list[VerifiedSubject]:
     by_subject: dict[Subject, list[Event]] = {}
     for event in events:
         by_subject.setdefault(event.subject, []).append(event)
-    return tuple(
-        Looked(
+    return [
+        VerifiedSubject(
             subject=subject,
             ids=len({event.schema_id for event in events_of_subject} - {None}),
             rows=sum(event.rows for event in events_of_subject),
@@ -60,4 +64,4 @@ def tally(events: Iterable[Event]) -> tuple[Looked, ...]:
             not_looked_at=sum(isinstance(event, NotLookedAt) for event in events_of_subject),
         )
         for subject, events_of_subject in by_subject.items()
-    )
+    ]

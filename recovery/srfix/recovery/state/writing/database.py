@@ -7,7 +7,6 @@ OPTIONS, LOG and LOCK are left out: Kafka Streams makes its own.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
@@ -19,6 +18,7 @@ from srfix.recovery.state.formats.values import PLAIN
 from srfix.recovery.state.rocksdb import opened, view_directory
 from srfix.recovery.state.writing.kinds import Release
 from srfix.recovery.state.writing.manifest import strip_manifest
+from srfix.serde.files import sync
 
 if TYPE_CHECKING:
     from rocksdict import ColumnFamily, Options, Rdict, WriteBatch
@@ -186,14 +186,6 @@ def _settle(folder: Path, release: Release) -> None:
     for file in folder.iterdir():
         sync(file)
     sync(folder)
-
-
-def sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 _RELEASE: Final = Release(4, 0)

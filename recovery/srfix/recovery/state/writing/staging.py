@@ -25,9 +25,9 @@ from typing import IO, Final
 import portalocker
 
 from srfix.recovery.errors import StateDirectoryError
-from srfix.recovery.state.writing.database import in_words, sync
+from srfix.recovery.state.writing.database import in_words
 from srfix.serde import bounds
-from srfix.serde.files import parse_json, read_file, write_whole
+from srfix.serde.files import parse_json, read_file, sync, write_whole
 from srfix.serde.schemas.models import Json
 
 _SUFFIX: Final = ".srfix-unfinished"
