@@ -275,13 +275,7 @@ class _Gathered:
         suspect, observed = store or verdict.store, observations(hints)
         splits = tuple(f"{split.application}/{split.name}" for split in verdict.other_splits)
         self.findings.extend(replace(finding, observations=observed, other_splits=splits) for finding in findings)
-        of_store = KnownStore(
-            name=suspect.name,
-            topic=topic,
-            is_global=learning.is_global(self.survey, suspect, topic),
-            context=self.survey.registry.context_of(suspect.subject(Role.VALUE)),
-        )
-        self.stores[suspect.application].append(of_store)
+        self.stores[suspect.application].append(learning.known_store(self.survey, suspect, topic))
         self.hints[suspect.application] |= dict.fromkeys(hints)
 
     def result(self) -> Examination:
