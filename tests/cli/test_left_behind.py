@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from parts.guarded_registry import deny
 from srfix.fixtures.registry.http.intercept import Answer, Fault
 from tests.cli.kept_demo import Parts, document
 
@@ -60,3 +61,24 @@ class TestRepairThatStopped:
     def test_another_plan_says_that_it_would_keep_what_was_left(self, own_parts: Parts, plan: Path) -> None:
         shown = own_parts.srfix("plan", "-o", plan.with_name("other.json")).stdout
         assert f"A repair of {own_parts.staged.phantom_subject} may have been interrupted" in shown
+
+
+class TestRollbackThatUndoesNothing:
+    @pytest.fixture(autouse=True)
+    def applied(self, own_parts: Parts, plan: Path) -> None:
+        assert own_parts.srfix("plan", "-o", plan).returncode == 0
+        assert own_parts.srfix("apply", plan, "--yes").returncode == 0
+
+    def test_with_a_wrong_password_it_has_not_begun(self, own_parts: Parts, plan: Path) -> None:
+        with deny(own_parts.registry, status=401):
+            refused = own_parts.srfix("rollback", plan, "--yes")
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert own_parts.srfix("apply", plan, "--yes").returncode == 0
+
+    def test_without_the_right_to_write_it_claims_nothing(self, own_parts: Parts, plan: Path) -> None:
+        with deny(own_parts.registry, writes_only=True):
+            refused = own_parts.srfix("rollback", plan, "--yes")
+        assert (refused.returncode, refused.stdout.splitlines()[0]) == (3, "Not rolled back")
+        undone = own_parts.srfix("rollback", plan, "--yes")
+        assert undone.returncode == 0
+        assert "by an earlier run" not in undone.stdout
