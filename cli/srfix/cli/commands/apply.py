@@ -144,7 +144,7 @@ def apply(
     following = tuple(afterwards(part.circumstances)) if code is ExitCode.OK else _NOT_YET
     in_short = following if details or code is not ExitCode.OK else tuple(afterwards_in_short(part.circumstances))
     if code is ExitCode.OK:
-        still = tuple(_still_missing(part))
+        still = (*_still_missing(part), *(_OF_READERS if any(each.read is not None for each in part.findings) else ()))
         unfound = (_UNFOUND.format(plan=command_line.quoted("plan", "-o", "new-plan.json")),)
         following, in_short = ((unfound,) * 2) if is_unfound else ((*still, *following), (*still, *in_short))
     subjects = (("subject", subject) for subject in sorted(part.expects))
@@ -179,6 +179,11 @@ def _refuse_if_obstructed(plan: Plan, registry: RegistryClient, journal_path: Pa
 _NOT_YET = (
     "Until the repair is done, do not wipe the state directory, and do not restart an instance that is down: its "
     "threads may die again at the same rows.",
+)
+
+_OF_READERS = (
+    "Restart what has failed, such as the task of a Connect sink. A reader that has skipped records does not read them "
+    "again by itself.",
 )
 
 _UNFOUND = (
