@@ -183,6 +183,7 @@ class TestTheRepair:
 
             applied = parts.srfix("apply", "plan.json", "--yes", cwd=tmp_path)
             assert applied.returncode == 0, applied.stderr
+            assert "Restart what has failed, such as the task of a Connect sink." in applied.stdout
             parts.check(*options, code=0)
             for what in ("plan.json", "plan.json.journal.jsonl"):
                 verified = parts.srfix("verify", what, cwd=tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from srfix.recovery.actions.actions import Register
 from srfix.recovery.findings import Severity
+from srfix.recovery.report.in_short import in_short
 from tests.recovery.staging import SOURCE_SUBJECT
 from tests.recovery.world import World, value
 
@@ -25,6 +26,15 @@ class TestCheck:
         assert [fault.schema_id for fault in findings["SRF001"].schema_ids] == [1]
         assert [fault.schema_id for fault in findings["SRF011"].schema_ids] == [99]
         assert {action.schema_id for action in world.plan().actions if isinstance(action, Register)} == {1, 2}
+
+    def test_it_is_under_no_subject_and_says_nothing_of_rows_with_other_ids(self, world: World) -> None:
+        world.live(("a", value(1)), ("b", value(99)))
+        examination = world.examine()
+        shown = {each.finding.code: each for each in in_short(examination, None).stores}
+        [standing] = shown["SRF011"].ids
+        assert (standing.under_source, standing.under_phantom) == (False, False)
+        assert shown["SRF011"].finding.registered_ids == (1, 2)
+        assert "SRF011" not in (shown["SRF001"].data or "")
 
     def test_an_id_that_was_hard_deleted_is_unknown(self, world: World) -> None:
         world.live(("a", value(1)))

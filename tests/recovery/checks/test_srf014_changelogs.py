@@ -67,6 +67,17 @@ class TestLostInChangelog:
         assert plan.actions == ()
         assert ["is broken (SRF014), and no plan repairs that" in each.reason for each in plan.omissions] == [True]
 
+    def test_an_id_that_only_another_subject_holds_is_no_clean_bill_of_health(self, world: World) -> None:
+        staged = damage.stage(world.broker, world.client(), is_lost=False)
+        assert not look(world).is_inconclusive
+        world.registry.seed("elsewhere-value", world.client().version(staged.subject, 1, deleted=True).schema.text)
+        world.client().delete_version(staged.subject, 1, permanent=True)
+        diagnosis = look(world)
+        assert (diagnosis.findings, diagnosis.is_inconclusive) == ((), True)
+        (skipped,) = [each for each in diagnosis.skipped if each.could_hide]
+        assert f"`srfix check {damage.CHANGELOG} --reader connect`" in skipped.reason
+        assert not world.examine(reader=Reader.PLAIN).diagnosis.is_inconclusive
+
     def test_its_healthy_twin_is_peeked_at_and_that_is_said_in_one_line(self, world: World) -> None:
         damage.stage(world.broker, world.client(), is_lost=False)
         diagnosis = look(world)

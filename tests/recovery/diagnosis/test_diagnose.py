@@ -330,6 +330,9 @@ class TestWhatMayNotBeAsked:
         assert skipped.what == "store store of application desk"
         assert skipped.reason.startswith("Ask for Describe on group 'desk'.")
         assert world.examine(application="desk").diagnosis.is_inconclusive
+        world.listing("shop")  # it lists only groups that the user may describe
+        (unlisted,) = [each for each in world.examine().diagnosis.skipped if "desk-store" in each.what]
+        assert "srfix could not ask for the offsets of group desk, which may be its group" in unlisted.reason
 
     @pytest.mark.parametrize("sources", [{}, {"store": Topic("orders")}], ids=["undecided", "decided"])
     def test_a_topic_leaves_the_stores_on_it_unexamined(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.evidence import supplied
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.findings import Weight
@@ -28,6 +29,15 @@ class TestGather:
         ):
             list(supplied.named(STORE, world.survey(**{"users-store": "user"})))
         assert "user" not in world.broker.topics
+
+    def test_a_topic_that_this_user_may_not_see_is_not_called_missing(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Cluster, "hidden_topics", lambda _cluster, topics: frozenset(topics))
+        with pytest.raises(
+            UsageError, match=r"not allowed to see .* Ask for the ACLs Describe and Read on topic 'user'"
+        ):
+            list(supplied.named(STORE, world.survey(**{"users-store": "user"})))
 
     def test_what_is_said_of_its_application_goes_first(self, world: World) -> None:
         survey = world.survey(**{"users-store": "users", "shop/users-store": "orders"})

@@ -67,6 +67,13 @@ class TestClassify:
         found = classified(":.dr:shop-a-changelog-value")
         assert (found.topic, found.application) == ("shop-a-changelog", "shop")
 
+    def test_ids_in_another_context_are_not_known(self) -> None:
+        with world_of({"users": 1}) as world:
+            for context in ("", ":.dr:"):
+                world.registry.seed(f"{context}shop-a-changelog-value", R)
+            listed = list_internal_subjects(world.cluster, usable(world.client())).subjects
+        assert [each.schema_ids for each in listed] == [None, [1]]
+
 
 class TestOrphans:
     """Those that a diagnosis calls litter (SRF009), and no others."""

@@ -23,6 +23,7 @@ from srfix.recovery.commands import CommandLine, positional
 from srfix.recovery.ids_in_words import counted, named_ids
 from srfix.serde.errors import UsageError
 from srfix.serde.files import is_there
+from srfix.serde.printable import capitalized
 
 if TYPE_CHECKING:
     from srfix.recovery.actions.actions import Action
@@ -143,7 +144,7 @@ def apply(
     following = tuple(afterwards(part.circumstances)) if code is ExitCode.OK else _NOT_YET
     in_short = following if details or code is not ExitCode.OK else tuple(afterwards_in_short(part.circumstances))
     if code is ExitCode.OK:
-        still = tuple(_still_missing(part))
+        still = (*_still_missing(part), *(_OF_READERS if any(each.read is not None for each in part.findings) else ()))
         unfound = (_UNFOUND.format(plan=command_line.quoted("plan", "-o", "new-plan.json")),)
         following, in_short = ((unfound,) * 2) if is_unfound else ((*still, *following), (*still, *in_short))
     subjects = (("subject", subject) for subject in sorted(part.expects))
@@ -180,6 +181,11 @@ _NOT_YET = (
     "threads may die again at the same rows.",
 )
 
+_OF_READERS = (
+    "Restart what has failed, such as the task of a Connect sink. A reader that has skipped records does not read them "
+    "again by itself.",
+)
+
 _UNFOUND = (
     "Start nothing yet. The failing reader asks with deleted=true, but even so this registry does not find the "
     "soft-deleted version. Make a new plan that leaves the versions live: {plan}."
@@ -187,13 +193,14 @@ _UNFOUND = (
 
 
 def _still_missing(plan: Plan) -> Iterator[str]:
-    """Ids that the plan leaves out, under the subjects that it has written to."""
-    left = [omission for omission in plan.omissions if omission.subject in plan.expects and omission.schema_ids]
+    """What the plan leaves broken under the subjects that it has written to."""
+    left = [each for each in plan.omissions if each.subject in plan.expects and not each.is_unseen]
+    which = "; ".join(f"{named_ids(each.schema_ids)} under {each.subject}" for each in left if each.schema_ids)
+    if which:
+        yield f"This plan leaves out {which}. Rows with such an id still fail."
+    yield from (f"{capitalized(each.reason)}." for each in left if not each.schema_ids)
     if left:
-        which = "; ".join(f"{named_ids(omission.schema_ids)} under {omission.subject}" for omission in left)
-        yield (
-            f"This plan leaves out {which}. Rows with such an id still fail. The advice below is for the other rows."
-        )
+        yield "The advice below is for the other rows."
 
 
 def _outcome(plan: Plan, done: Sequence[int], code: ExitCode, *, is_news: bool) -> str:

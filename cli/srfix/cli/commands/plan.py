@@ -20,6 +20,7 @@ from srfix.cli.options.values import Choice, choice_of, flag, typed_options
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.output.speaking import say_aside, show, write_report
 from srfix.recovery.checks.interface import Width
+from srfix.recovery.commands import positional
 from srfix.recovery.findings import Finding
 from srfix.recovery.repair.planning.wanted import ON_REQUEST, ONLY_ON_REQUEST, Keep
 from srfix.recovery.severity import Severity
@@ -184,6 +185,7 @@ def plan(
                 f"{path} is the journal of a repair. Without the journal, that repair cannot be undone. Write "
                 "the plan to another file."
             )
+        _refuse_to_replace(path)
         save_plan(made, path)
     if as_shell:
         show(shell_script(made), end="")
@@ -205,6 +207,23 @@ def plan(
     return ExitCode.REFUSED if left_out or beyond else ExitCode.OK
 
 
+def _refuse_to_replace(path: Path) -> None:
+    """:raises UsageError: if the plan there was carried out only in part: only that plan can be finished."""
+    from srfix.recovery.plans.journal_file import default_journal_path
+    from srfix.recovery.repair.journal import REPAIR_JOURNALS
+
+    journal_path = default_journal_path(path)
+    if not REPAIR_JOURNALS.is_at(journal_path):
+        return
+    state = REPAIR_JOURNALS.read(journal_path)
+    if not (state.rolled_back or (state.finished and not state.rolling_back)):
+        commands = (given_options().quoted(name, *positional(str(path))) for name in ("apply", "rollback"))
+        raise UsageError(
+            f"{path} was not replaced: the journal {journal_path} says that its repair is not complete. Finish or undo "
+            f"that repair first: {' or '.join(commands)}. Or write the plan to another file."
+        )
+
+
 def _beyond(examination: Examination, plan: Plan, also: Collection[str]) -> list[str]:
     """Lines about findings that this plan does not repair, and about things that were not looked at."""
     from srfix.recovery.census.interface import NOT_READ
@@ -216,7 +235,7 @@ def _beyond(examination: Examination, plan: Plan, also: Collection[str]) -> list
         if finding.severity is not Severity.NOTE
         and (not finding.repairable or finding.code in ONLY_ON_REQUEST - set(also))
     ]
-    if diagnosis.is_inconclusive:
+    if diagnosis.is_inconclusive or plan.actions:
         wished = NOT_READ if plan.actions else None  # the plan's costs already say so
         lines += [
             f"Not looked at: {s.what}: {s.reason}" for s in diagnosis.skipped if s.could_hide and s.reason != wished

@@ -128,7 +128,9 @@ def _outcome_blocks(steps: Sequence[StepTold], *, is_whole: bool) -> Iterator[Bl
     left = sum(step.outcome == "left" for step in steps)
     but_for = f"; srfix leaves {counted(left, 'step')} as {'it is' if left == 1 else 'they are'}" if left else ""
     tone = Tone.GOOD if is_whole and not left else Tone.BAD
-    yield Heading(f"Rolled back{but_for}" if is_whole else f"Rolled back in part{but_for}", tone=tone)
+    none_undone = not any(step.outcome == "undone" for step in steps)
+    outcome = "Rolled back" if is_whole else "Not rolled back" if none_undone else "Rolled back in part"
+    yield Heading(f"{outcome}{but_for}", tone=tone)
     subjects = list(dict.fromkeys(step.subject for step in steps))
     if len(subjects) == 1:
         yield Paragraph(subjects[0])

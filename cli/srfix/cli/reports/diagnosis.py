@@ -255,6 +255,8 @@ def _of_one_kind(
 ) -> Iterator[blocks.Block]:
     entry, tone = BY_CODE[code], words.tone_of(stores[0].finding.severity)
     if len(stores) == 1:
+        source = stores[0].finding.source
+        phantom = "the phantom" if source is not None and stores[0].finding.subject == source.subject else "this"
         yield blocks.Heading(words.title(stores[0].finding), tone=tone)
         yield blocks.FieldList((("what", _explained(entry.title)), *_facts(stores[0], has_table=True)))
         if stores[0].ids:
@@ -265,7 +267,7 @@ def _of_one_kind(
                     "live keys": lambda id_standing: keys_in_short(id_standing.fault),
                     "partitions": lambda id_standing: ranges(p.partition for p in id_standing.fault.partitions) or "-",
                     "under the source": lambda id_standing: _HELD[id_standing.under_source],
-                    "under this subject": lambda id_standing: _HELD[id_standing.under_phantom],
+                    f"under {phantom} subject": lambda id_standing: _HELD[id_standing.under_phantom],
                 },
             )
         yield from _next(stores)

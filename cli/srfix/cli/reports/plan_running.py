@@ -16,7 +16,7 @@ from srfix.cli.options.given import given_options
 from srfix.cli.output.interface import Block, Commands, Paragraph
 from srfix.cli.output.speaking import say_aside, say_on_the_way
 from srfix.cli.redaction import Redactor
-from srfix.recovery.actions.actions import Action
+from srfix.recovery.actions.actions import Action, RestoreCompatibility, RestoreMode, SoftDelete
 from srfix.recovery.actions.document import ActionPart, describe, why_nothing_is_undone
 from srfix.recovery.commands import positional
 from srfix.recovery.documents import Sha256, VersionedDocument
@@ -137,6 +137,10 @@ class RollbackDocument(PlanOutcome, tag="srfix.rollback/1"):
     """False if the rollback stopped before its end."""
 
 
+_UNDONE_BY_OTHERS: Final = (RestoreCompatibility, RestoreMode, SoftDelete)
+"""Steps that the undo of another step covers."""
+
+
 def steps_told(
     plan: Plan,
     events: Mapping[int, Undone | Left[Action]],
@@ -153,7 +157,7 @@ def steps_told(
                 outcome, why = "undone", what
             case Left(why=reason):
                 outcome, why = "left", reason
-            case None if action.step in undone_before:
+            case None if action.step in undone_before and not isinstance(action, _UNDONE_BY_OTHERS):
                 outcome, why = "undone", "undone by an earlier run of this rollback"
             case None if action.step not in carried_out:
                 outcome, why = "not-carried-out", "was not carried out"

@@ -29,12 +29,14 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         if not unknown:
             continue
         faults = at_fault(facts.census, role.role, unknown)
+        subject = facts.store.source_subject(facts.source.topic, role.role)
         yield facts.finding(
             CODE,
             role.role,
             severity=Severity.BROKEN,
-            subject=facts.store.source_subject(facts.source.topic, role.role),
+            subject=subject,
             schema_ids=faults,
+            registered_ids=context.state_of(subject).schema_ids,
             explanation=(
                 f"Records of topic {facts.source.topic} carry schema ids that this registry does not know: "
                 f"{in_words(faults)}. No reader can decode these records, whatever subject it asks. Perhaps this is "

@@ -6,7 +6,7 @@ no finding rests on a record that a later one has replaced.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
@@ -32,7 +32,7 @@ from srfix.recovery.facts.applications import (
     unknown_ids,
     without_trace,
 )
-from srfix.recovery.facts.reader import CheckContext
+from srfix.recovery.facts.reader import CheckContext, Reader
 from srfix.recovery.facts.rows_on_disk import StoreIds, ids_by_changelog
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Finding, Skipped
@@ -165,6 +165,8 @@ class ChangelogLook:
     """True to count every changelog topic; False to look at a few records of the first 50."""
     findings: list[Finding] = field(default_factory=list)
     left_open: defaultdict[str, list[Topic]] = field(default_factory=lambda: defaultdict(list))
+    lacking: list[Topic] = field(default_factory=list)
+    """Changelogs with records whose ids the registry knows, but not under the changelog's own subject."""
 
     def look(self, store: str | None) -> None:
         """Looks at the changelog topics of the application, or of one of its stores. Reads only."""
@@ -183,9 +185,18 @@ class ChangelogLook:
                     self.findings += check.find_of_changelog(facts, self.context)
 
     @property
-    def skipped(self) -> tuple[Skipped, ...]:
+    def skipped(self) -> Iterator[Skipped]:
+        if self.lacking and self.context.reader not in (Reader.PLAIN, Reader.DUAL):
+            check = (self.context.command_line.quoted("check", topic, "--reader", "connect") for topic in self.lacking)
+            yield Skipped(
+                what=f"readers of {listed(self.lacking, most=_MOST_NAMED)}",
+                reason="records there carry schema ids that are not under the changelog's own subject. Connect's converters "
+                f"and ksqlDB cannot read such records: see {listed(check, most=_MOST_NAMED)}. Other readers can "
+                "(--reader plain)",
+                could_hide=True,
+            )
         if not self.left_open:
-            return ()
+            return
         command = self.context.command_line.quoted("diagnose", "--changelogs")
         parts = [
             words.format(
@@ -199,12 +210,10 @@ class ChangelogLook:
             if (topics := self.left_open.get(kind))
         ]
         every = set(chain.from_iterable(self.left_open.values()))
-        return (
-            Skipped(
-                what=f"records of {counted(len(every), 'changelog topic')}",
-                reason=f"whether the registry knows every schema id in them (SRF014): {'; '.join(parts)}",
-                could_hide=False,
-            ),
+        yield Skipped(
+            what=f"records of {counted(len(every), 'changelog topic')}",
+            reason=f"whether the registry knows every schema id in them (SRF014): {'; '.join(parts)}",
+            could_hide=False,
         )
 
     def _learn(self, topic: Topic, contexts: Sequence[str]) -> ChangelogFacts | None:
@@ -218,6 +227,8 @@ class ChangelogLook:
         if not self.is_whole and roles:
             on_disk = self._ids_on_disk(topic)
             ids_by_role = {role: ids | on_disk.get(role, frozenset()) for role, ids in ids_by_role.items()}
+        if self._lacks(topic, ids_by_role.get(Role.VALUE, frozenset()), roles.get(Role.VALUE, ())):
+            self.lacking.append(topic)
         if not self.is_whole and not any(unknown_ids(survey, ids, roles[role]) for role, ids in ids_by_role.items()):
             self.left_open["peeked"].append(topic)
             return None
@@ -245,6 +256,15 @@ class ChangelogLook:
             other_splits=tuple(f"{name}/{other.store}" for name, other in by_application.items() if other is not None),
             census=census,
             lost=lost,
+        )
+
+    def _lacks(self, topic: Topic, ids: frozenset[SchemaId], contexts: Collection[str]) -> bool:
+        """True if some of these ids are known, but missing under the values' subject in each context that has it."""
+        subjects = [join_context(context, subject_for(topic, Role.VALUE)) for context in contexts]
+        return bool(subjects) and all(
+            any(self.survey.membership(subject, schema_id).is_missing for schema_id in sorted(ids - held))
+            for subject in subjects
+            for held in [self.survey.ids_under(subject, deleted=True)]
         )
 
     def _ids_on_disk(self, topic: Topic) -> StoreIds:

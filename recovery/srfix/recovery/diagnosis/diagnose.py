@@ -10,7 +10,6 @@ from srfix.recovery.advice.hints import Hint, circumstances_of, gather_hints, ob
 from srfix.recovery.census.interface import CensusEngine
 from srfix.recovery.checks.missing import missing_ids
 from srfix.recovery.checks.table import CHECKS
-from srfix.recovery.commands import CommandLine
 from srfix.recovery.diagnosis import examination, learning, not_looked_at, undecided, without_logging
 from srfix.recovery.diagnosis.applications import ChangelogLook, left_over
 from srfix.recovery.diagnosis.candidates import find_candidates
@@ -156,10 +155,18 @@ class _Gathered:
 
     def _not_asked_for(self, verdict: Verdict) -> Skipped | None:
         if not verdict.established:
-            return _without_application(self.survey, verdict, self.context.command_line)
+            return self._without_application(verdict)
         if self.application not in (None, verdict.store.application):
             return undecided.of_another(verdict, self.application, self.context.command_line)
         return None
+
+    def _without_application(self, verdict: Verdict) -> Skipped:
+        for split in verdict.suspect.splits:
+            if split.application in verdict.unproven:
+                refused = _refused(self.survey, split)
+                if refused is not None:
+                    return refused
+        return undecided.without_application(verdict, self.context.command_line, self.among.refused)
 
     def _not_examined(self, verdict: Verdict) -> Skipped | None:
         survey, command_line = self.survey, self.context.command_line
@@ -275,13 +282,7 @@ class _Gathered:
         suspect, observed = store or verdict.store, observations(hints)
         splits = tuple(f"{split.application}/{split.name}" for split in verdict.other_splits)
         self.findings.extend(replace(finding, observations=observed, other_splits=splits) for finding in findings)
-        of_store = KnownStore(
-            name=suspect.name,
-            topic=topic,
-            is_global=learning.is_global(self.survey, suspect, topic),
-            context=self.survey.registry.context_of(suspect.subject(Role.VALUE)),
-        )
-        self.stores[suspect.application].append(of_store)
+        self.stores[suspect.application].append(learning.known_store(self.survey, suspect, topic))
         self.hints[suspect.application] |= dict.fromkeys(hints)
 
     def result(self) -> Examination:
@@ -357,15 +358,6 @@ def _have_changelogs(survey: Survey, application: str) -> bool:
         if on_disk.prefix == application or on_disk.prefix.startswith(f"{application}-"):
             changelogs[on_disk.name] = on_disk.own_changelog in topics or changelogs.get(on_disk.name, False)
     return bool(changelogs) and all(changelogs.values())
-
-
-def _without_application(survey: Survey, verdict: Verdict, command_line: CommandLine) -> Skipped:
-    for split in verdict.suspect.splits:
-        if split.application in verdict.unproven:
-            refused = _refused(survey, split)
-            if refused is not None:
-                return refused
-    return undecided.without_application(verdict, command_line)
 
 
 def _refused(survey: Survey, suspect: SuspectStore) -> Skipped | None:

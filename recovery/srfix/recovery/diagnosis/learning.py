@@ -20,7 +20,7 @@ from srfix.recovery.facts.bodies import Bodies, newest_bodies, whole_bodies
 from srfix.recovery.facts.key_role import KeyRole
 from srfix.recovery.facts.keys_of_store import keys_of_store
 from srfix.recovery.facts.processed_rows import compare_rows
-from srfix.recovery.facts.reader import WITH_FIX, CheckContext, StreamsVersion
+from srfix.recovery.facts.reader import WITH_FIX, CheckContext, KnownStore, StreamsVersion
 from srfix.recovery.facts.rows_on_disk import Place, RowCounter, count_rows, of_registry_roles, places_of, read_rows
 from srfix.recovery.facts.stores import ProcessedRows, RoleFacts, StoreFacts, StoreRows, SuspectStore
 from srfix.recovery.facts.subject_state import SubjectState
@@ -214,6 +214,15 @@ def is_global(survey: Survey, suspect: SuspectStore, topic: Topic | None) -> boo
         return is_shown
     read = read_topics(suspect, survey)
     return topic is not None and bool(read) and topic not in read
+
+
+def known_store(survey: Survey, suspect: SuspectStore, topic: Topic | None) -> KnownStore:
+    return KnownStore(
+        name=suspect.name,
+        topic=topic,
+        is_global=is_global(survey, suspect, topic),
+        context=survey.registry.context_of(suspect.subject(Role.VALUE)),
+    )
 
 
 def _rows_of(

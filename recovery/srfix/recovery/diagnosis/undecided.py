@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from srfix.recovery.commands import CommandLine
@@ -73,9 +73,17 @@ def which_is_true(verdict: Verdict, command_line: CommandLine) -> str:
     return f"Name the topic: {' or '.join(commands or [_ask_for_source(verdict.store, command_line)])}."
 
 
-def without_application(verdict: Verdict, command_line: CommandLine) -> Skipped:
-    """The changelog's name begins with no group's name, or with no name of a Kafka Streams application's group."""
+def without_application(verdict: Verdict, command_line: CommandLine, refused: Collection[str]) -> Skipped:
+    """The changelog's name begins with no group's name, or with no name of a Kafka Streams application's group. `refused`
+    are the groups that could not be asked.
+    """
     suspect = verdict.suspect
+    unasked = [split.application for split in suspect.splits if split.application in refused]
+    why = (
+        f"srfix could not ask for the offsets of group {' or '.join(unasked)}, which may be its group"
+        if unasked
+        else "Its group may have expired or never existed, or somebody made the topic by hand and deleted it"
+    )
     not_asked_for = [
         f"group {application} is not a Kafka Streams application "
         f"({'; '.join(piece.detail for piece in pieces if piece.against)})"
@@ -88,8 +96,7 @@ def without_application(verdict: Verdict, command_line: CommandLine) -> Skipped:
     examine = [command_line.quoted("diagnose", *possible.options) for possible in likely[:_MOST_HYPOTHESES]]
     return suspect.skipped(
         "the name is that of a changelog, but the topic does not exist, and srfix found no Kafka Streams application with "
-        f"a matching name{evidence}. Its group may have expired or never existed, or somebody made the topic by hand and "
-        f"deleted it. To examine the store, name its application: {' or '.join(examine)}."
+        f"a matching name{evidence}. {why}. To examine the store, name its application: {' or '.join(examine)}."
     )
 
 

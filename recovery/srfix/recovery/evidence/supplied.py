@@ -24,6 +24,11 @@ def named(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
         return
     option = shell_words("--source", source.argument)
     if source.topic not in survey.topics():
+        if survey.cluster.hidden_topics([source.topic]):
+            raise UsageError(
+                f"{option}: this user is not allowed to see a topic of that name, so srfix cannot tell whether it exists. "
+                f"Ask for the ACLs Describe and Read on topic {source.topic!r}."
+            )
         raise UsageError(
             f"{option}: there is no topic {source.topic!r} on this cluster."
             f"{did_you_mean(source.topic, survey.topics())} Check its spelling and --bootstrap-servers."

@@ -102,13 +102,11 @@ def list_internal_subjects(
         )
     internal = [subject for subject in every if _topic_of(subject) is not None]
     ids: defaultdict[Subject, set[int]] = defaultdict(set)
-    is_listed = True
     if internal:
         try:
             for holder in list_holders(registry):
                 ids[holder.subject].add(int(holder.schema_id))
         except EndpointNotSupportedError as error:
-            is_listed = False
             skipped.append(Skipped(what="the ids of the subjects", reason=error.message, could_hide=False))
     gone = {} if listing.problem is not None else orphans(Survey(cluster=cluster, registry=registry), listing.groups)
     subjects = (
@@ -117,7 +115,7 @@ def list_internal_subjects(
             topics=topics,
             groups=listing,
             is_live=subject in live,
-            schema_ids=sorted(ids[subject]) if is_listed else None,
+            schema_ids=sorted(ids[subject]) or None,  # the listing leaves out subjects of other contexts
             application=application,
             orphan_of=gone.get(subject),
             command_line=command_line,

@@ -74,6 +74,8 @@ class _RepairRollback(RollingBack[Plan, RepairState, Action, Undone]):
     def check(self) -> None:
         _refuse_elsewhere(self.state, self.registry)
         refuse_untold(self.state, self.registry, self.journal.path)
+        # Before the journal says that the rollback began: from then on `apply` refuses to continue.
+        read_subject_state(self.registry, self.state.plan.actions[-1].subject)
 
     def settle(self) -> None:
         """Changes by others do not matter. A registration that got another id than the plan says is taken back at once."""

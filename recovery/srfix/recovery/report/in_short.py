@@ -83,7 +83,10 @@ def _standings(finding: Finding, facts: Sequence[StoreFacts]) -> Iterator[IdStan
             memberships_of_source.get(fault.schema_id)
             for memberships_of_source in (role.source_memberships, {**role.row_memberships, **role.memberships})
         )
-        source, phantom = (None if membership is None else membership.error_code is None for membership in memberships)
+        source, phantom = (
+            None if membership is None else membership.is_known and membership.error_code is None
+            for membership in memberships
+        )
         yield IdStanding(fault=fault, under_source=source, under_phantom=phantom)
 
 
@@ -94,7 +97,8 @@ def _data(finding: Finding, wrong: Iterable[Finding], facts: Sequence[StoreFacts
         return own
     for other in wrong:
         words = BY_CODE[other.code].data
-        if words is not None and (other.application, other.store) == (finding.application, finding.store):
+        is_of_store = (other.application, other.store) == (finding.application, finding.store)
+        if words is not None and is_of_store and not _is_of_other_rows(other, finding):
             return f"{words} ({other.code})"
     if not any(fault.live_keys for fault in finding.schema_ids):
         return None
@@ -107,6 +111,12 @@ def _data(finding: Finding, wrong: Iterable[Finding], facts: Sequence[StoreFacts
             return f"some live rows {'have bytes left over' if is_read_by_java else 'do not decode'}"
         return _intact(bodies, is_partial=any(fault.is_partial for fault in finding.schema_ids))
     return "not looked at"
+
+
+def _is_of_other_rows(other: Finding, finding: Finding) -> bool:
+    """True if both name their schema ids, and have none in common."""
+    ids, others = ({fault.schema_id for fault in each.schema_ids} for each in (finding, other))
+    return other.role is finding.role and bool(ids) and bool(others) and ids.isdisjoint(others)
 
 
 def _of_store(finding: Finding, facts: Iterable[StoreFacts]) -> Iterator[StoreFacts]:

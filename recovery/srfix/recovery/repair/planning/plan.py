@@ -17,15 +17,18 @@ from srfix.recovery.actions.actions import (
     SetMode,
     SoftDelete,
 )
+from srfix.recovery.advice.hints import circumstances_of, gather_hints
 from srfix.recovery.advice.playbook import playbook
 from srfix.recovery.census.interface import CensusEngine
+from srfix.recovery.checks import srf012
 from srfix.recovery.checks.interface import PassedOver, Want, Width
 from srfix.recovery.checks.table import BY_CODE
 from srfix.recovery.clock import now
 from srfix.recovery.diagnosis.examination import Examination
+from srfix.recovery.diagnosis.learning import known_store
 from srfix.recovery.errors import PlanError
-from srfix.recovery.facts.reader import CheckContext, concerned
-from srfix.recovery.facts.stores import StoreFacts
+from srfix.recovery.facts.reader import CheckContext, Circumstances, concerned
+from srfix.recovery.facts.stores import StoreFacts, SuspectStore
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.repair.plan_file import Omission, Plan, PlannedFinding
@@ -64,7 +67,8 @@ def make_plan(
     :raises EndpointNotSupportedError: if `version_limit` is given and the registry does not list its versions.
     :raises RegistryError: if the registry does not answer.
     """
-    wants = wanted(examination, survey, width, also, context or CheckContext(registry=survey.registry))
+    context = context or CheckContext(registry=survey.registry)
+    wants = wanted(examination, survey, width, also, context)
     decided = tuple(decide(wants, survey, keep=keep, exact_ids=exact_ids))
     needed = by_what_they_unblock(
         [decision for decision in decided if isinstance(decision, SubjectRepair)], examination
@@ -75,17 +79,20 @@ def make_plan(
     plan = plan_of(needed, omissions, survey, width=width, clock=clock, bootstrap_servers=bootstrap_servers)
     if plan.left_out and not needed and not going:
         raise PlanError("No plan was made: " + " ".join(plan.left_out))
-    applications = concerned(examination.applications, stores_of(needed))
+    applications = tuple(_applications(needed, examination, survey, context))
     removals = chain.from_iterable(deletion.actions for deletion in going)
     actions = (*plan.actions, *_numbered(removals, start=len(plan.actions) + 1))
+    to_others = tuple(_left_to_others(examination, plan))
+    still_broken = (f"{capitalized(omission.reason)}." for omission in to_others if not omission.is_unseen)
     cost = cost_within(actions, survey, version_limit, less="--only-live, --application or --store")
     return replace(
         plan,
         findings=(*plan.findings, *map(_planned_deletion, going)),
         actions=actions,
         expects={**plan.expects, **{deletion.finding.subject: deletion.state for deletion in going}},
-        price=(*plan.price, *(deletion.price for deletion in going)),
-        omissions=(*omissions, *_left_to_others(examination, needed, plan.expects)),
+        price=(*_interrupted(examination, plan), *plan.price, *(deletion.price for deletion in going)),
+        left_out=(*plan.left_out, *still_broken) if actions else plan.left_out,
+        omissions=(*omissions, *to_others),
         passed_over=tuple(dict.fromkeys(decision.why for decision in decided if isinstance(decision, PassedOver))),
         playbook=tuple(playbook(applications)),
         applications=applications,
@@ -133,11 +140,21 @@ def plan_of(
     )
 
 
-def _left_to_others(
-    examination: Examination, needed: Iterable[SubjectRepair], planned_subjects: Collection[Subject]
-) -> Iterator[Omission]:
+def _interrupted(examination: Examination, plan: Plan) -> Iterator[str]:
+    """What an interrupted repair may have left under subjects of the plan, which would treat it as their own (SRF012)."""
+    notes = (note for finding in examination.diagnosis.findings for note in (finding, *finding.notes))
+    states = ((note, plan.expects.get(note.subject)) for note in notes if note.code == srf012.CODE)
+    yield from dict.fromkeys(
+        f"{note.explanation} {note.next}"
+        for note, state in states
+        if state is not None and (state.level == "NONE" or state.mode == "IMPORT")
+    )
+
+
+def _left_to_others(examination: Examination, plan: Plan) -> Iterator[Omission]:
     """Stores with an undecided source, faults that no plan repairs, and what could hide a finding of other subjects."""
-    diagnosis, planned = examination.diagnosis, stores_of(needed)
+    diagnosis = examination.diagnosis
+    planned = {(each.application, each.store, each.role): each for each in plan.findings}
     for finding in diagnosis.findings:
         is_of_store = BY_CODE[finding.code].find_of_application is None
         if finding.source is None and finding.severity is not Severity.NOTE and is_of_store:
@@ -148,18 +165,40 @@ def _left_to_others(
                 "--source, and plan again",
             )
     for finding in diagnosis.findings:
-        if (finding.application, finding.store) in planned or finding.source is None:
+        if finding.source is None or finding.severity is not Severity.BROKEN or finding.repairable:
             continue
-        if finding.severity is Severity.BROKEN and not finding.repairable:
-            yield Omission(
-                subject=finding.subject,
-                reason=f"store {finding.store} of application {finding.application} is broken ({finding.code}), and no "
-                "plan repairs that; srfix diagnose says what to do",
-            )
+        own = planned.get((finding.application, finding.store, finding.role))
+        registered_ids = {*finding.registered_ids, *(own.planned_ids if own else ())}
+        yield Omission(
+            subject=finding.subject if own is None else own.subject,
+            reason=f"store {finding.store} of application {finding.application} is broken ({finding.code}), and no "
+            "plan repairs that; srfix diagnose says what to do",
+            schema_ids=tuple(i.schema_id for i in finding.schema_ids if own and i.schema_id not in registered_ids),
+        )
     for skipped in dict.fromkeys(s for s in diagnosis.skipped if s.could_hide and s.subjects):
-        if not any(subject in planned_subjects for subject in skipped.subjects):
+        if not any(subject in plan.expects for subject in skipped.subjects):
             reason = f"{skipped.what}; srfix diagnose says why and what to do"
             yield Omission(subject=skipped.subjects[0], reason=reason, is_unseen=True)
+
+
+def _applications(
+    needed: Sequence[SubjectRepair], examination: Examination, survey: Survey, context: CheckContext
+) -> Iterator[Circumstances]:
+    """The applications of these repairs, by name; a look without a census finds nothing, and so describes none."""
+    described = {each.application: each for each in concerned(examination.applications, stores_of(needed))}
+    stores: dict[str, dict[SuspectStore, Topic | None]] = {}
+    for facts in (repair.want.facts for repair in needed):
+        if isinstance(facts, StoreFacts):
+            topic = None if facts.source is None else facts.source.topic
+            stores.setdefault(facts.store.application, {})[facts.store] = topic
+    for name, topics in sorted(stores.items()):
+        yield described.get(name) or circumstances_of(
+            name,
+            [known_store(survey, store, topic) for store, topic in topics.items()],
+            context,
+            [hint for store, topic in topics.items() for hint in gather_hints(store, survey, topic)],
+            survey,
+        )
 
 
 def stores_of(needed: Iterable[SubjectRepair]) -> frozenset[tuple[str, str]]:

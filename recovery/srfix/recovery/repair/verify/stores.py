@@ -192,7 +192,7 @@ def rows_without_id(finding: PlannedFinding, census: Census) -> Iterator[Event]:
         if role_census.guids:
             yield NotLookedAt(
                 subject=finding.subject,
-                what=f"{where}: {counted(role_census.guids, finding.role.value)} that name their schema by GUID",
+                what=f"{where}: {counted(role_census.guids, finding.role.value)} with a GUID in place of a schema id",
             )
 
 
