@@ -36,6 +36,7 @@ class Serve:
     """A member: a process of its own.
 
     :param address: where it is asked; by default it listens there, on a free port.
+    :param token: what it is asked with.
     :param entered: in which context its process is started.
     """
 
@@ -44,12 +45,15 @@ class Serve:
         folder: Path,
         *arguments: str,
         address: str | None = None,
+        token: str | None = None,
         entered: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self.folder = folder
         self.address = address or f"127.0.0.1:{_free_port()}"
         listens = () if address else ("--listen", self.address)
-        self._command = [SRFIX, "serve", "--data-dir", str(folder), *listens, *arguments]
+        self._headers = {"authorization": f"Bearer {token}"} if token else {}
+        asks = ("--token", token) if token else ()
+        self._command = [SRFIX, "serve", "--data-dir", str(folder), *listens, *asks, *arguments]
         self._entered = entered
         self.start()
 
@@ -58,8 +62,9 @@ class Serve:
             self.process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
     def get(self, path: str, *, timeout_s: float = 5.0) -> tuple[int, Any]:
+        request = urllib.request.Request(f"http://{self.address}{path}", headers=self._headers)
         try:
-            with urllib.request.urlopen(f"http://{self.address}{path}", timeout=timeout_s) as response:
+            with urllib.request.urlopen(request, timeout=timeout_s) as response:
                 return response.status, json.loads(response.read())
         except urllib.error.HTTPError as error:
             return error.code, json.loads(error.read())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import time
 import urllib.request
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -18,7 +19,7 @@ from typing import Final
 from uuid import uuid4
 
 import pytest
-from confluent_kafka import KafkaException
+from confluent_kafka import Consumer, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from parts.streams.application import lose_state
@@ -202,6 +203,36 @@ def test_members_that_are_cut_off(tmp_path: Path, cuts: Sequence[Sequence[str]])
                 load.go_on(1)
                 gaps[f"cut from {', '.join(networks)}"] = load.gaps(moment)
         assert_all_right(load, gaps)
+
+
+def test_whoever_joins_the_group_without_the_credentials_gets_no_request(broker: KraftBroker, tmp_path: Path) -> None:
+    """Nor partitions: the members, which have the credentials, go on together."""
+    application = f"app-{uuid4().hex[:8]}"
+    topic = members_topic(broker, application)
+    one, other = members = [
+        Serve(tmp_path / name, *options(broker, application), token="of-members") for name in ("one", "other")
+    ]
+    with serving(members), socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        joining = {"group.id": f"serve-{application}", "client.id": f"srfix-serve@{address}"}
+        with closing(Consumer({"bootstrap.servers": broker.bootstrap_servers} | joining)) as consumer:
+            consumer.subscribe([topic.name])
+            wait_until(lambda: consumer.poll(0.1) is not None or bool(consumer.assignment()))
+            wait_until(lambda: all(address in str(member.get("/stores")[1]["problems"]) for member in members))
+            seen_s = time.time()
+            wait_until(lambda: hears(one, other, seen_s + 1) and hears(other, one, seen_s + 1))
+            listener.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                listener.accept()
+            status, answer = one.get(f"/stores/S/all?limit={2 * KEYS}")
+            assert (status, answer["complete"]) == (200, True), answer
+            assert {row["key"]["text"]: row["value"]["text"] for row in answer["rows"]} == topic.rows()
+
+
+def hears(member: Serve, other: Serve, since_s: float) -> bool:
+    """True if a member has had a heartbeat of another since that time."""
+    heard = member.get("/clusterStatus")[1]["clusterStatus"].get(other.address, {})
+    return int(heard.get("lastStatusUpdateMs", 0)) > since_s * 1000
 
 
 def test_a_topic_that_is_made_again_is_read_again(broker: KraftBroker, tmp_path: Path) -> None:

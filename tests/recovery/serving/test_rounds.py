@@ -47,8 +47,8 @@ def test_a_member_that_takes_no_heartbeats_is_told_once(
     tmp_path: Path, answer: Callable[[httpx.Request], httpx.Response], why: str
 ) -> None:
     assert notes(node_of(tmp_path, ["other:1"]), answer, lines=1) == [
-        f"The member other:1 does not take this member's heartbeats ({why}). If it runs, give all members the same "
-        "credentials and TLS, and each the --advertise by which the others reach it."
+        f"The member other:1 does not take this member's heartbeats ({why}). If it runs, turn on TLS for all "
+        "members or for none, and give each the --advertise by which the others reach it."
     ]
 
 

@@ -1,22 +1,24 @@
 """Who serves which partition: Kafka's group coordinator assigns them, and the group's description says who is there.
 
-Each member joins the group with its advertised address in its client id. The active member of a partition is the one to
-which the coordinator assigned it; its standbys are the members with the highest hash of address, topic and partition
-(rendezvous hashing), so that each member comes to the same result from the same list.
+Each member joins the group with its advertised address in its client id, signed if there are credentials. The active member
+of a partition is the one to which the coordinator assigned it; its standbys are the members with the highest hash of
+address, topic and partition (rendezvous hashing), so that each member comes to the same result from the same list.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from hmac import compare_digest
 from typing import Final
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import MemberDescription
 
+from srfix.recovery.ids_in_words import counted
 from srfix.recovery.serving.following import Place
 from srfix.serde.errors import ClusterError
 from srfix.serde.properties.kafka_client import ReadOnlyClient
@@ -29,7 +31,8 @@ _SESSION_MS: Final = 6_000
 _TIMEOUT_S: Final = 5.0
 _FORGOTTEN_S: Final = 3 * _SESSION_MS / 1000
 """After this time the coordinator has surely forgotten a member that was killed."""
-_ADDRESS: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}", re.ASCII)
+_ADDRESS: Final = re.compile(r"((?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5})(?:-[0-9a-f]{32})?", re.ASCII)
+"""With its signature."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +41,8 @@ class Members:
 
     addresses: frozenset[str]
     active: Mapping[Place, str] = field(default_factory=dict)
+    unsigned: frozenset[str] = frozenset()
+    """Addresses in the group that have another signature than this member would give them, or none: they are no members."""
 
     def holders(self, place: Place, standbys: int) -> tuple[str, ...]:
         """The active member of a partition, if there is one, and so many standbys, the first choice first."""
@@ -73,20 +78,29 @@ class Grouped(Membership):
     """A member of a consumer group, which is not the application's, as long as it looks. It reads and commits nothing in the
     group.
 
+    :param sign: makes what is behind the address of each member in its client id.
     :raises UsageError: if librdkafka does not take the configuration.
     """
 
-    def __init__(self, client: ReadOnlyClient, group: str, address: str, topics: Collection[Topic]) -> None:
+    def __init__(
+        self,
+        client: ReadOnlyClient,
+        group: str,
+        address: str,
+        topics: Collection[Topic],
+        sign: Callable[[str], str],
+    ) -> None:
         super().__init__(address)
         # None before it has asked: whoever takes itself for the only one has all partitions.
         self._members = Members(addresses=frozenset())
         self._client = client
         self._group = group
+        self._sign = sign
         self._shared_s = time.monotonic()
         self._admin = client.admin()
         self._consumer = client.consumer(
             group_id=group,
-            client_id=f"{_CLIENT_ID}{address}",
+            client_id=f"{_CLIENT_ID}{address}{sign(address)}",
             partition_assignment_strategy="range",
             session_timeout_ms=str(_SESSION_MS),
             heartbeat_interval_ms=str(_SESSION_MS // 6),
@@ -113,13 +127,21 @@ class Grouped(Membership):
             acl = f"Describe on group {self._group!r}"
             raise self._client.failed("asking for the group's members", error, acl=acl) from None
         self._members, count = members_of(
-            [(member.client_id, _places(member)) for member in description.members], self._own, self._members.active
+            [(member.client_id, _places(member)) for member in description.members],
+            self._own,
+            self._members.active,
+            self._sign,
         )
         if count < 2:
             self._shared_s = time.monotonic()
         if time.monotonic() - self._shared_s > _FORGOTTEN_S:
             raise ClusterError(
                 f"{count} members of the group {self._group!r} have the address {self._own}: give each its own."
+            )
+        if unsigned := self._members.unsigned:
+            raise ClusterError(
+                f"The group {self._group!r} has {counted(len(unsigned), 'member')} with other credentials than this one, such "
+                f"as {min(unsigned)}. srfix sends them nothing. Give all members the same --token or --user."
             )
 
 
@@ -129,7 +151,7 @@ def _places(member: MemberDescription) -> list[Place]:
 
 
 def members_of(
-    described: Iterable[tuple[str, Iterable[Place]]], own: str, known: Mapping[Place, str]
+    described: Iterable[tuple[str, Iterable[Place]]], own: str, known: Mapping[Place, str], sign: Callable[[str], str]
 ) -> tuple[Members, int]:
     """The members, and how many of them have this member's address: one that was restarted has it twice for a while.
 
@@ -137,17 +159,22 @@ def members_of(
     :param own: the address of this member, which counts as one.
     :param known: what the coordinator had assigned before. While the group rebalances, some partitions are nobody's: what
         was known of them holds until somebody has them.
+    :param sign: what is behind the address of a member that has this member's credentials.
     :raises ClusterError: if something else than `srfix serve` is in the group.
     """
-    addresses, active, count = {own}, {}, 0
+    addresses, active, unsigned, count = {own}, {}, set(), 0
     for client_id, places in described:
-        address = client_id.removeprefix(_CLIENT_ID)
-        if address == client_id or not _ADDRESS.fullmatch(address):
+        signed = client_id.removeprefix(_CLIENT_ID)
+        if signed == client_id or not (match := _ADDRESS.fullmatch(signed)):
             raise ClusterError(
                 f"The group has a member {client_id!r} that is no `srfix serve`. Give --group a name that nothing else uses."
             )
+        address = match[1]
+        if not compare_digest(signed, address + sign(address)):
+            unsigned.add(address)
+            continue
         addresses.add(address)
         active.update(dict.fromkeys(places, address))
         count += address == own
     kept = {place: address for place, address in known.items() if address in addresses}
-    return Members(addresses=frozenset(addresses), active=kept | active), count
+    return Members(addresses=frozenset(addresses), active=kept | active, unsigned=frozenset(unsigned)), count

@@ -151,8 +151,8 @@ class Rounds:
         self._sending.discard(url)
         if why is not None:
             self._note(
-                f"The member {address} does not take this member's heartbeats ({why}). If it runs, give all members the same "
-                "credentials and TLS, and each the --advertise by which the others reach it."
+                f"The member {address} does not take this member's heartbeats ({why}). If it runs, turn on TLS for "
+                "all members or for none, and give each the --advertise by which the others reach it."
             )
 
     async def heartbeat(self, request: Request) -> Response:

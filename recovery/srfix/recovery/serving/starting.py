@@ -153,7 +153,8 @@ def serve_stores(
             places = [(store.spec.topic, number) for store in stores for number in range(store.spec.partitions)]
             membership = Membership(address, places)
         else:
-            membership = Grouped(client, place.group, address, {store.spec.topic for store in stores})
+            topics = {store.spec.topic for store in stores}
+            membership = Grouped(client, place.group, address, topics, credentials.signing(place.group))
         node = Node(
             {store.name: store for store in stores},
             address=address,
