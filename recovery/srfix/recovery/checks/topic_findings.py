@@ -152,20 +152,10 @@ def origin_of(
     if live and not whole and all(split_context(subject)[1] in by_name for subject in live):
         kind = Origin.TOPIC_RECORD if all(_begins(subject, topic) for subject in live) else Origin.RECORD
         return TopicOrigin(kind=kind, subjects=tuple(sorted(live)))
-    ranked = sorted(whole, key=lambda subject: (_RANKS[_of(topic, role, subject, by_name)], subject))
+    ranked = sorted(whole, key=lambda subject: (_ORIGINS[_of(topic, role, subject, by_name)][0], subject))
     if not ranked:
         return TopicOrigin(kind=Origin.NOBODY, subjects=tuple(sorted(live)))
     return TopicOrigin(kind=_of(topic, role, ranked[0], by_name), subjects=tuple(ranked))
-
-
-_RANKS: Final = {
-    Origin.OWN: 0,
-    Origin.TOPIC_RECORD: 0,
-    Origin.MIRRORED: 1,
-    Origin.RECORD: 2,
-    Origin.OTHER_TOPIC: 3,
-    Origin.UNKNOWN: 4,
-}
 
 
 def _of(topic: Topic, role: Role, subject: Subject, by_name: set[str]) -> Origin:
@@ -184,14 +174,18 @@ def _begins(subject: Subject, topic: Topic) -> bool:
     return split_context(subject)[1].startswith(f"{topic}-")
 
 
-_IN_WORDS: Final = {
-    Origin.OWN: "{first}, the topic's own subject",
-    Origin.MIRRORED: "{first}, and this topic looks like a mirror of {topic}",
-    Origin.OTHER_TOPIC: "{subjects}: the topic looks like a copy of another topic, or its producer uses another subject",
-    Origin.RECORD: "{subjects}: the producers name subjects by the record (RecordNameStrategy)",
-    Origin.TOPIC_RECORD: "{subjects}: the producers name subjects by topic and record (TopicRecordNameStrategy)",
-    Origin.UNKNOWN: "{subjects}",
+_ORIGINS: Final = {
+    Origin.OWN: (0, "{first}, the topic's own subject"),
+    Origin.TOPIC_RECORD: (0, "{subjects}: the producers name subjects by topic and record (TopicRecordNameStrategy)"),
+    Origin.MIRRORED: (1, "{first}, and this topic looks like a mirror of {topic}"),
+    Origin.RECORD: (2, "{subjects}: the producers name subjects by the record (RecordNameStrategy)"),
+    Origin.OTHER_TOPIC: (
+        3,
+        "{subjects}: the topic looks like a copy of another topic, or its producer uses another subject",
+    ),
+    Origin.UNKNOWN: (4, "{subjects}"),
 }
+"""By rank, the likeliest first; each in words."""
 
 
 def origin_in_words(origin: TopicOrigin, ids: Iterable[SchemaId]) -> Iterator[str]:
@@ -201,7 +195,7 @@ def origin_in_words(origin: TopicOrigin, ids: Iterable[SchemaId]) -> Iterator[st
     if origin.kind is not Origin.NOBODY:
         split = split_subject(split_context(origin.subjects[0])[1])
         topic = "that subject's topic" if split is None else f"topic {split[0]}"
-        words = _IN_WORDS[origin.kind].format(first=origin.subjects[0], subjects=subjects, topic=topic)
+        words = _ORIGINS[origin.kind][1].format(first=origin.subjects[0], subjects=subjects, topic=topic)
         yield f"{named} under {words}."
     elif subjects:
         yield f"No live subject holds all of these ids. Some of them are registered under {subjects}."
