@@ -84,42 +84,36 @@ class TestBytes:
             "DEEP STRUCT<A STRUCT<B INT, C STRING>>, LACKING STRING"
         )
         inner = pa.struct({"Y": pa.decimal128(21, 1), "x": pa.int16()}.items())
-        type_ = pa.struct(
-            {
-                "seen": pa.timestamp("us", tz="UTC"),
-                "Id": pa.int16(),
-                "SMALL": pa.int8(),
-                "ratio": pa.float32(),
-                "SHARE": pa.int32(),
-                "ok": pa.bool_(),
-                "name": pa.string(),
-                "raw": pa.binary(),
-                "price": pa.decimal128(5, 1),
-                "born": pa.date32(),
-                "tags": pa.list_(pa.list_(pa.int32())),
-                "m": pa.map_(pa.string(), inner),
-                "deep": pa.struct({"a": pa.struct({"C": pa.string(), "b": pa.int8()}.items())}.items()),
-            }.items()
-        )
-        full: dict[str, object] = {
-            "seen": datetime.datetime(1969, 12, 31, 23, 59, 59, 999_900, tzinfo=datetime.UTC),
-            "Id": -(2**15),
-            "SMALL": 127,
-            "ratio": 1.5,
-            "SHARE": 2**31 - 1,
-            "ok": False,
-            "name": "Ünï\0 𝄞",
-            "raw": b"\0\xff",
-            "price": decimal.Decimal("-1234.5"),
-            "born": datetime.date(1, 1, 1),
-            "tags": [[1, None], [], None],
-            "m": {
-                "z": {"Y": decimal.Decimal("12345678901234567890.5"), "x": -1},
-                "": None,
-                "a": {"Y": None, "x": None},
-            },
-            "deep": {"a": {"C": "", "b": -128}},
+        fields: dict[str, tuple[pa.DataType, object]] = {
+            "seen": (
+                pa.timestamp("us", tz="UTC"),
+                datetime.datetime(1969, 12, 31, 23, 59, 59, 999_900, tzinfo=datetime.UTC),
+            ),
+            "Id": (pa.int16(), -(2**15)),
+            "SMALL": (pa.int8(), 127),
+            "ratio": (pa.float32(), 1.5),
+            "SHARE": (pa.int32(), 2**31 - 1),
+            "ok": (pa.bool_(), False),
+            "name": (pa.string(), "Ünï\0 𝄞"),
+            "raw": (pa.binary(), b"\0\xff"),
+            "price": (pa.decimal128(5, 1), decimal.Decimal("-1234.5")),
+            "born": (pa.date32(), datetime.date(1, 1, 1)),
+            "tags": (pa.list_(pa.list_(pa.int32())), [[1, None], [], None]),
+            "m": (
+                pa.map_(pa.string(), inner),
+                {
+                    "z": {"Y": decimal.Decimal("12345678901234567890.5"), "x": -1},
+                    "": None,
+                    "a": {"Y": None, "x": None},
+                },
+            ),
+            "deep": (
+                pa.struct({"a": pa.struct({"C": pa.string(), "b": pa.int8()}.items())}.items()),
+                {"a": {"C": "", "b": -128}},
+            ),
         }
+        type_ = pa.struct([(name, of_field) for name, (of_field, _) in fields.items()])
+        full: dict[str, object] = {name: value for name, (_, value) in fields.items()}
         other = full | {
             "seen": datetime.datetime(9999, 12, 31, tzinfo=datetime.UTC),
             "tags": [],
@@ -178,41 +172,28 @@ class TestBytes:
                 ],
             }
         )  # fmt: skip
-        frame = pa.struct(
-            {
-                "ratio": pa.float32(),
-                "USERID": pa.int8(),
-                "userId": pa.int32(),
-                "color": pa.string(),
-                "maybe": pa.string(),
-                "two": pa.binary(),
-                "again": pa.binary(),
-                "uuid": pa.string(),
-                "map": pa.map_(pa.string(), pa.binary()),
-                "micros": pa.timestamp("us", tz="UTC"),
-                "millis": pa.timestamp("us", tz="UTC"),
-                "day": pa.date32(),
-                "price": pa.decimal128(5, 1),
-                "others": pa.list_(pa.struct({"N": pa.string(), "n": pa.string()})),
-            }.items()
-        )
         at = datetime.datetime(1582, 10, 4, 23, 59, 59, 999_999, tzinfo=datetime.UTC)
-        row: dict[str, object] = {
-            "ratio": 0.1 + 2**-30,
-            "USERID": 1,
-            "userId": 2,
-            "color": "GREEN",
-            "maybe": None,
-            "two": b"\x01\x02",
-            "again": b"\xff\xfe",
-            "uuid": str(uuid.UUID(int=7)),
-            "map": {"z": b"ab", "a": None, "m": b"cd"},
-            "micros": at,
-            "millis": at,
-            "day": datetime.date(1, 1, 1),
-            "price": decimal.Decimal("-1234.5"),
-            "others": [{"N": None, "n": "x"}, {"N": "y", "n": ""}],
+        fields: dict[str, tuple[pa.DataType, object]] = {
+            "ratio": (pa.float32(), 0.1 + 2**-30),
+            "USERID": (pa.int8(), 1),
+            "userId": (pa.int32(), 2),
+            "color": (pa.string(), "GREEN"),
+            "maybe": (pa.string(), None),
+            "two": (pa.binary(), b"\x01\x02"),
+            "again": (pa.binary(), b"\xff\xfe"),
+            "uuid": (pa.string(), str(uuid.UUID(int=7))),
+            "map": (pa.map_(pa.string(), pa.binary()), {"z": b"ab", "a": None, "m": b"cd"}),
+            "micros": (pa.timestamp("us", tz="UTC"), at),
+            "millis": (pa.timestamp("us", tz="UTC"), at),
+            "day": (pa.date32(), datetime.date(1, 1, 1)),
+            "price": (pa.decimal128(5, 1), decimal.Decimal("-1234.5")),
+            "others": (
+                pa.list_(pa.struct({"N": pa.string(), "n": pa.string()})),
+                [{"N": None, "n": "x"}, {"N": "y", "n": ""}],
+            ),
         }
+        frame = pa.struct([(name, of_field) for name, (of_field, _) in fields.items()])
+        row: dict[str, object] = {name: value for name, (_, value) in fields.items()}
         row["ratio"] = pa.scalar(row["ratio"], pa.float32()).as_py()
         other = row | {"maybe": "RED", "again": None, "map": {}, "others": [], "USERID": None}
         plan = plan_write(MemoryRegistry(), "t", schema=text, cut_times=True)
