@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import Cluster, Diagnosis, Examination, Finding, Plan, Severity, Survey
+from srfix.recovery.facts.reader import Circumstances, KnownStore
 from srfix.recovery.facts.stores import RoleFacts, StoreFacts, SuspectStore
 from srfix.recovery.facts.subject_state import read_subject_state
 from srfix.recovery.findings import IdAtFault, Source
@@ -77,7 +78,8 @@ def repair(client: RegistryClient) -> Plan:
     )
     facts = StoreFacts(store=store, source=source, evidence=(), census=None, roles={Role.VALUE: role})
     diagnosis = Diagnosis(findings=(finding,) if at_fault else (), skipped=(), examined=(str(store),))
-    plan = make_plan(Examination(diagnosis=diagnosis, facts=(facts,)), survey, clock=clock)
+    applications = (Circumstances(application=APPLICATION, stores=(KnownStore(name=STORE, topic=SOURCE),)),)
+    plan = make_plan(Examination(diagnosis=diagnosis, facts=(facts,), applications=applications), survey, clock=clock)
     with tempfile.TemporaryDirectory() as folder:
         list(apply_plan(plan, client, Path(folder) / "journal", clock=clock))
     return plan
