@@ -102,7 +102,9 @@ class TestSeedChangelog:
         assert [step["written"] for step in document["steps"]] == [1, 1, 1]
         assert live(broker, CHANGELOG) == ROWS
         assert main(["apply", plan, "--yes"]) == 0
-        assert "This plan was already applied; this run wrote nothing" in capsys.readouterr().out
+        said = capsys.readouterr().out
+        assert "This plan was already applied; this run wrote nothing" in said
+        assert "“Carry out the plan” is done" in said
 
     def test_a_source_of_another_store_is_refused(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert (

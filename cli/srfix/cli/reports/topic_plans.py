@@ -121,6 +121,7 @@ def apply_to_topic(
         text = f"srfix did not change {counted(left, 'key')}: since the plan was made, {what} disappeared."
         shown.append(blocks.Paragraph(text))
     if run.code is ExitCode.OK:
+        shown.append(blocks.Paragraph("All that is to do, in order. “Carry out the plan” is done:"))
         shown.append(blocks.ItemList(plan.playbook, is_numbered=True))
     shown += way_on(path, journal_path, run.code)
     write_report(blocks.Report(document=document.to_json(), blocks=tuple(shown)), output)
