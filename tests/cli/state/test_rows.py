@@ -132,10 +132,11 @@ class TestScan:
         ("store", "bounds", "said"),
         [
             ("ts", ("--from", "int:-1", "--to", "int:9"), "--from is above --to. Keys are compared by their bytes"),
+            ("ts", ("--window-to", "1"), "The store ts (timestamped-kv) has no windows: leave out --window-from"),
             ("win", ("--window-from", "2", "--window-to", "1"), "--window-from is above --window-to: swap them."),
         ],
     )
-    def test_a_range_that_is_swapped_is_refused(self, store: str, bounds: tuple[str, ...], said: str) -> None:
+    def test_a_range_that_no_row_can_be_in_is_refused(self, store: str, bounds: tuple[str, ...], said: str) -> None:
         done = srfix("state", "scan", OLD, "--store", store, *bounds)
         assert (done.returncode, said in " ".join(done.stderr.split())) == (2, True), done.stderr
 

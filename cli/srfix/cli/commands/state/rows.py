@@ -172,7 +172,12 @@ def scan(
         window_to_ms=window_to,
     )
     stores = [store for _application, store in pairs]
-    wanted.refuse_swapped(stores[0].format, keys=("--from", "--to"), windows=("--window-from", "--window-to"))
+    form = stores[0].format
+    if form.layout.windows is None and (window_from, window_to) != (None, None):
+        raise UsageError(
+            f"The store {stores[0].name} ({form.value}) has no windows: leave out --window-from and --window-to."
+        )
+    wanted.refuse_swapped(form, keys=("--from", "--to"), windows=("--window-from", "--window-to"))
     second = SecondAnswers() if engine.engine == SPARK else None
     with (
         reading.decoder(connection, application=application, store=stores[0].name, on_second=second) as decoder,
