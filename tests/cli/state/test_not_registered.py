@@ -33,10 +33,10 @@ def test_the_rows_whose_id_the_subject_lacks_are_listed(directory: Path) -> None
     with FixtureRegistry() as registry:
         registry.seed("users-value", USER)
         registry.seed("phantom-value", INTERNAL)
-        for subject, code, found in (
-            ("phantom-value", 1, ["lost", "raw"]),
-            ("users-value", 1, ["lost", "own"]),
-            ("phantom-key", 0, []),
+        for subject, code, found, without_id in (
+            ("phantom-value", 1, ["lost", "raw"], "1 row"),
+            ("users-value", 1, ["lost", "own"], "1 row"),
+            ("phantom-key", 0, [], "4 rows"),
         ):
             done = srfix(
                 *("state", "scan", directory, "--store", "users", "--not-registered", subject),
@@ -44,6 +44,7 @@ def test_the_rows_whose_id_the_subject_lacks_are_listed(directory: Path) -> None
             )
             assert done.returncode == code, done.stderr
             assert [json.loads(line)["key"]["text"] for line in done.stdout.splitlines()] == found
+            assert f"srfix did not ask {subject} for {without_id} without a schema id." in done.stderr
 
 
 def test_not_beside_spark(directory: Path) -> None:

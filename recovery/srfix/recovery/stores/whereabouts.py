@@ -6,6 +6,7 @@ them: so one logical key under two ids may be in two partitions. Windowed keys g
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -354,18 +355,22 @@ def record_ids(record: RawRecord | StateRow) -> tuple[SchemaId, ...]:
     return tuple(filter(is_schema_id, peeked))
 
 
-def rows_not_registered(rows: Iterable[StateRow], registry: ReadableRegistry, subject: Subject) -> Iterator[StateRow]:
-    """The rows whose schema the subject lacks, by content; for a key's subject (`…-key`) the keys count."""
+def rows_not_registered(
+    rows: Iterable[StateRow], registry: ReadableRegistry, subject: Subject, without_id: Counter[Subject]
+) -> Iterator[StateRow]:
+    """The rows whose schema the subject lacks, by content; for a key's subject (`…-key`) the keys count. Rows that carry
+    no schema id are left out, and counted in `without_id`."""
     split = split_subject(split_context(subject)[1])
     role = Role.VALUE if split is None else split[1]
     is_missing: dict[SchemaId, bool] = {}
     for row in rows:
         try:
             frame = parse(row.key if role is Role.KEY else row.value, headers=row.headers, role=role)
-        except WireError:  # it carries none
-            continue
+        except WireError:
+            frame = None
         schema_id = None if frame is None else frame.schema_id
         if schema_id is None:
+            without_id[subject] += 1
             continue
         if schema_id not in is_missing:
             membership = ask_membership(registry, subject, schema_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import islice
@@ -179,6 +180,7 @@ def scan(
         )
     wanted.refuse_swapped(form, keys=("--from", "--to"), windows=("--window-from", "--window-to"))
     second = SecondAnswers() if engine.engine == SPARK else None
+    without_id: Counter[Subject] = Counter()
     with (
         reading.decoder(connection, application=application, store=stores[0].name, on_second=second) as decoder,
         ExitStack() as stack,
@@ -189,7 +191,7 @@ def scan(
                 store_rows = wanted.rows(store)
                 if not_registered is not None:
                     registry = stack.enter_context(connection.registry_client())
-                    store_rows = rows_not_registered(store_rows, registry, Subject(not_registered))
+                    store_rows = rows_not_registered(store_rows, registry, Subject(not_registered), without_id)
                 yield from decoded_rows(store, store_rows, decoder, topic=store.changelog)
 
         rows = decoded()
@@ -206,6 +208,8 @@ def scan(
     unread.say()
     if not read:
         say_aside(*taken_as_text(prefix, from_key, to_key))
+    for subject, number in without_id.items():
+        say_aside(f"srfix did not ask {subject} for {counted(number, 'row')} without a schema id.")
     more = " That is the --limit, so there may be more rows." if read == limit else ""
     say_aside(f"{counted(read, 'row')}{not_decoded(failed)}.{more}")
     return unread.code(is_wrong=bool(failed) or (not_registered is not None and read > 0))
