@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -129,6 +130,23 @@ class TestInUse:
             done = srfix("state", "scan", str(app), "--store", "ts")
         assert (done.returncode, "tv1" in done.stdout) == (0, True)
         assert "a process holds the lock. Rows that the process has not flushed are only in its memory" in done.stderr
+
+    def test_each_task_is_in_use_with_its_application(self, app: Path) -> None:
+        with (app / ".lock").open("r+b") as lock:
+            fcntl.lockf(lock, fcntl.LOCK_EX)
+            done = srfix("state", "ls", str(app), "--output", "json")
+        (application,) = json.loads(done.stdout)["applications"]
+        assert {application["in_use"], *(task["in_use"] for task in application["tasks"])} == {True}
+
+    @pytest.mark.parametrize(("offset", "is_said"), [("-4", True), ("1", False)])
+    def test_a_checkpoint_without_an_offset_is_one_of_a_killed_task(
+        self, app: Path, offset: str, is_said: bool
+    ) -> None:
+        checkpoint = app / "1_0" / ".checkpoint"
+        checkpoint.write_text(re.sub(r"(-ts 0) 1\n", rf"\1 {offset}\n", checkpoint.read_text()))
+        done = srfix("state", "get", str(app), "t1", "--store", "ts")
+        assert done.returncode == 0
+        assert ("Rows that were only in memory are missing here." in done.stderr) is is_said
 
 
 class TestDamage:

@@ -184,6 +184,11 @@ def is_task_locked(task: Task) -> bool | None:
     return is_locked(Path(task.path) / LOCK)
 
 
+def is_task_in_use(application: ApplicationState, task: Task) -> bool | None:
+    """The same also for Streams 3.0 and later, where only the application has a lock."""
+    return is_task_locked(task) if application.traces.has_task_locks else application.is_in_use
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreSource:
     topic: Topic

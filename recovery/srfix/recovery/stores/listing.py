@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType, field
 
 from srfix.recovery.documents import Count, DatedDocument, Part, PlaceNotLookedAt
 from srfix.recovery.errors import LibraryMissingError, NotPermittedError, StateDirectoryError
-from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, Traces, is_task_locked
+from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, Traces, is_task_in_use
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading.detection import detect_format
 from srfix.recovery.stores.rocksdb_files import newest_options
@@ -156,7 +156,7 @@ def listed_application(application: ApplicationState, forms: Mapping[str, StoreF
 def _task(application: ApplicationState, task: Task, forms: Mapping[str, StoreForm]) -> ListedTask:
     return ListedTask.of(
         task,
-        in_use=is_task_locked(task),
+        in_use=is_task_in_use(application, task),
         checkpoint=None if task.checkpoint is None else task.checkpoint.entries,
         stores=[_store(application, task, store, forms[store.path]) for store in task.stores],
     )

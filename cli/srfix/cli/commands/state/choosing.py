@@ -71,20 +71,31 @@ def not_read(
 
 
 def not_closed(owned_stores: Iterable[tuple[ApplicationState, StateStore]]) -> Iterator[str]:
-    """A line for each application whose tasks have no checkpoint, so that rows in memory may have been lost."""
+    """A line for each application whose tasks have no offset of the store, so that rows in memory may have been lost."""
     tasks: dict[str, dict[str, None]] = {}
     for application, store in owned_stores:
         if application.is_in_use or store.task.is_global or store.is_shut or not store.directory.databases():
             continue
         offsets = store.directory.offsets
-        if offsets.is_open if offsets is not None else store.task.checkpoint is None:
+        if offsets.is_open if offsets is not None else not _is_in_checkpoint(application, store):
             tasks.setdefault(application.path, {})[store.task.name] = None
     for path, names in tasks.items():
         yield (
-            f"{path}: no checkpoint in {'task' if len(names) == 1 else 'tasks'} {enumerated(names)}. Either the "
-            "task was not closed (it was killed, or it runs with exactly-once), or its stores have no logging. "
-            "Rows that were only in memory are missing here."
+            f"{path}: no checkpoint, or one without the store's offset, in {'task' if len(names) == 1 else 'tasks'} "
+            f"{enumerated(names)}. Either the task was not closed (it was killed, or it runs with exactly-once), or its "
+            "stores have no logging, or their topics have no records. Rows that were only in memory are missing here."
         )
+
+
+def _is_in_checkpoint(application: ApplicationState, store: StateStore) -> bool:
+    """False if there is no checkpoint, or if it says that nothing of the store's topic was flushed yet."""
+    from srfix.recovery.stores.estimates import topic_of
+
+    checkpoint = store.task.checkpoint
+    if checkpoint is None:
+        return False
+    topic, _candidates = topic_of(application, store.directory, store.task)
+    return all(entry.offset is not None for entry in checkpoint.entries if entry.topic == topic)
 
 
 def shut_folders_of(application: ApplicationState) -> Iterator[str]:

@@ -78,7 +78,7 @@ def _is_unseen(application: ApplicationState, form: StoreForm) -> bool:
 
 
 def _blocks(applications: Iterable[ApplicationState], forms: Mapping[str, StoreForm]) -> Iterator[Block]:
-    from srfix.recovery.state.directory import is_task_locked
+    from srfix.recovery.state.directory import is_task_in_use
     from srfix.recovery.stores.listing import generation_of
 
     for application in applications:
@@ -97,7 +97,7 @@ def _blocks(applications: Iterable[ApplicationState], forms: Mapping[str, StoreF
         with_checkpoint = [task for task in application.tasks if task.checkpoint is not None]
         if with_checkpoint:
             rows = [
-                (task.name, entry.topic, *_offset(entry), _USE[is_task_locked(task)])
+                (task.name, entry.topic, *_offset(entry), _USE[is_task_in_use(application, task)])
                 for task in with_checkpoint
                 for entry in (task.checkpoint.entries if task.checkpoint is not None else ())
             ]
