@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import shutil
 from collections.abc import Iterator
@@ -59,6 +60,20 @@ class TestDiff:
         code, document = compare(broker)
         assert code == 1
         assert kinds(document) == {"t1": "stale", "t2": "extra", "t9": "missing"}
+
+    def test_what_differs_may_be_in_the_memory_of_the_application(self, broker: EmbeddedBroker, tmp_path: Path) -> None:
+        shutil.copytree(OLD, tmp_path / "app")
+        put(broker, ("t1", b"tv1", TS), ("t2", b"tv2", TS), ("t9", b"x", TS))
+        with (tmp_path / "app" / ".lock").open("w+b") as lock:
+            fcntl.lockf(lock, fcntl.LOCK_EX)
+            done = srfix(
+                *("state", "diff", str(tmp_path), "--store", "ts"),
+                *("--bootstrap-servers", broker.bootstrap_servers),
+            )
+        first = done.stdout.splitlines()[0]
+        assert (
+            first == f"1 of 3 keys differs from {TOPIC}; the application runs and may hold the newer rows in its memory"
+        )
 
     def test_a_damaged_store_is_a_finding_though_nothing_differs(self, broker: EmbeddedBroker, tmp_path: Path) -> None:
         shutil.copytree(OLD, tmp_path / "app")

@@ -109,12 +109,13 @@ def diff(
     is_wrong = differ or damaged
     code = ExitCode.FINDINGS if is_wrong else ExitCode.REFUSED if unseen else ExitCode.OK
     report = Report(document=document.to_json(), blocks=tuple(_blocks(done)))
+    elsewhere = "; the application runs and may hold the newer rows in its memory" if application.is_in_use else ""
     total = (
-        f"{differ:,} of {counted(same + differ, 'key')} {'differs' if differ == 1 else 'differ'} from {name}."
+        f"{differ:,} of {counted(same + differ, 'key')} {'differs' if differ == 1 else 'differ'} from {name}{elsewhere}."
         if differ
         else f"{counted(same, 'key')}, the same as in {name}."
     )
-    lines = (*damaged, *(f"Not looked at: {line}" for line in unseen), total)
+    lines = (*damaged, *choosing.not_closed(pairs), *(f"Not looked at: {line}" for line in unseen), total)
     return conclude(report, output, quiet=quiet, code=code, lines=lines)
 
 
