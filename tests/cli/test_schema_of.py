@@ -31,10 +31,18 @@ class TestTheCommand:
 
     @pytest.mark.parametrize(
         ("given", "name"),
-        [("diagnose", "diagnosis"), ("scan", "census"), ("srfix.plan/1", "plan"), ("decode", "record")],
+        [
+            ("diagnose", "diagnosis"),
+            ("scan", "census"),
+            ("srfix.plan/1", "plan"),
+            ("decode", "record"),
+            ("state ls", "state-ls"),
+            ("state get", "state-row"),
+            ("state migrate", "state-written"),
+        ],
     )
     def test_a_command_or_the_full_name_does_as_well(self, given: str, name: str) -> None:
-        assert document(srfix("schema-of", given).stdout)["title"].startswith(f"srfix.{name}/")
+        assert document(srfix("schema-of", *given.split()).stdout)["title"].startswith(f"srfix.{name}/")
 
     def test_without_a_name_it_lists_them(self) -> None:
         done = srfix("schema-of")

@@ -44,6 +44,7 @@ DOCUMENTS: Final = (
         "topic-plan",
         "recovery.topic_plan.plan_file:TopicPlanDocument",
         "srfix state seed-changelog and srfix state plan-expiry, also in the plan file",
+        ("state-seed-changelog", "state-plan-expiry"),
     ),
     PublishedDocument("topic-applied", "cli.reports.topic_plans:TopicAppliedDocument", "srfix apply, of a topic plan"),
     PublishedDocument(
@@ -70,13 +71,17 @@ DOCUMENTS: Final = (
         "state-row",
         "recovery.stores.rows:StateRowDocument",
         "srfix state get and srfix state scan: each line",
+        ("state-get", "state-scan"),
     ),
     PublishedDocument("state-diff", "recovery.stores.differences:StateDiff", "srfix state diff"),
     PublishedDocument("state-size", "recovery.stores.sizes:StateSize", "srfix state size"),
     PublishedDocument("state-where", "recovery.stores.whereabouts:StateWhere", "srfix state where"),
     PublishedDocument("state-estimate", "recovery.stores.estimates:StateEstimate", "srfix state estimate"),
     PublishedDocument(
-        "state-written", "recovery.stores.rebuild.report:StateWritten", "srfix state rebuild and srfix state migrate"
+        "state-written",
+        "recovery.stores.rebuild.report:StateWritten",
+        "srfix state rebuild and srfix state migrate",
+        ("state-rebuild", "state-migrate"),
     ),
     PublishedDocument("served-rows", "recovery.serving.documents:ServedRows", "srfix serve: rows of a store"),
     PublishedDocument(
@@ -102,7 +107,7 @@ DOCUMENTS: Final = (
 
 def document_named(name: str) -> PublishedDocument | None:
     """The document with this name or full name (`srfix.plan/1`), otherwise that of the command with this name."""
-    short = name.removeprefix("srfix.").partition("/")[0]
+    short = name.removeprefix("srfix.").partition("/")[0].replace(" ", "-")
     return next((document for document in DOCUMENTS if document.name == short), None) or next(
         (document for document in DOCUMENTS if short in document.commands), None
     )

@@ -14,19 +14,18 @@ from srfix.serde.hints import nearest
 
 
 @command(epilog="Do not confuse this with srfix schema, which is about the columns of a table.")
-@click.argument(
-    "name", metavar="[NAME]", required=False, shell_complete=word_completion(entry.name for entry in DOCUMENTS)
-)
-def schema_of(name: str | None) -> ExitCode:
+@click.argument("words", metavar="[NAME]", nargs=-1, shell_complete=word_completion(entry.name for entry in DOCUMENTS))
+def schema_of(words: tuple[str, ...]) -> ExitCode:
     """Print the JSON Schema of a document: diagnosis, plan, verification, census, …
 
     You may also give a command's name. Without a name srfix lists all documents.
     """
-    if name is None:
+    if not words:
         rows = tuple((entry.name, entry.written_by) for entry in DOCUMENTS)
         blocks = (Table(("document", "written by"), rows), Paragraph("Run srfix schema-of with one of these names."))
         write_report(Report(document={}, blocks=blocks), OutputFormat.TABLE)
         return ExitCode.OK
+    name = " ".join(words)
     document = document_named(name)
     if document is None:
         names = [entry.name for entry in DOCUMENTS]
