@@ -162,6 +162,13 @@ class TestDamage:
         assert "0 (damaged)" in done.stdout
         assert done.stderr.count("To repair the store: `srfix state rebuild` writes the store from its topic.") == 1
 
+    def test_a_store_that_keeps_its_offsets_itself_has_no_checkpoint(self, tmp_path: Path) -> None:
+        app = Path(shutil.copytree(KINDS / "4.3.1" / "state", tmp_path / "app"))
+        for table in (app / "1_0" / "rocksdb" / "ts").glob("*.sst"):
+            table.unlink()
+        done = srfix("state", "get", str(app), "t1", "--store", "ts")
+        assert ("Damaged: " in done.stderr, "no checkpoint" in done.stderr) == (True, False)
+
     def test_a_key_is_not_said_to_be_nowhere(self, broken: Path) -> None:
         done = srfix("state", "where", str(broken), "t1", "--store", "ts")
         assert done.returncode == 1

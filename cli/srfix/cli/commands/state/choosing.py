@@ -77,6 +77,8 @@ def not_closed(owned_stores: Iterable[tuple[ApplicationState, StateStore]]) -> I
         if application.is_in_use or store.task.is_global or store.is_shut or not store.directory.databases():
             continue
         offsets = store.directory.offsets
+        if offsets is None and application.traces.has_offsets_column_families:
+            continue  # the store cannot be opened, and there it keeps its offsets
         if offsets.is_open if offsets is not None else not _is_in_checkpoint(application, store):
             tasks.setdefault(application.path, {})[store.task.name] = None
     for path, names in tasks.items():
