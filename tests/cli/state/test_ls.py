@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from parts.state_directory import write_database
+from srfix.recovery.state.formats.values import PLAIN
 from tests.cli.kept_demo import srfix
 
 DATA = Path(__file__).parents[2] / "recovery" / "state" / "data"
@@ -66,6 +68,14 @@ class TestLs:
         stores = {store["store"]: store for task in application["tasks"] for store in task["stores"]}
         assert {name: stores[name]["form"] for name in forms} == forms
         assert all(store["form_because"] and store["problem"] is None for store in stores.values())
+
+    def test_the_form_of_a_store_without_rows_is_not_certain(self, tmp_path: Path) -> None:
+        write_database(tmp_path / "shop" / "0_0" / "rocksdb" / "users", {PLAIN: {}})
+        (application,) = listed(tmp_path)["applications"]
+        (store,) = application["tasks"][0]["stores"]
+        assert (store["form"], store["form_certain"]) == ("plain-kv", False)
+        assert store["form_because"] == "it has no rows, so it may also be versioned"
+        assert " plain-kv? " in srfix("state", "size", str(tmp_path)).stdout
 
     @pytest.mark.parametrize(("store", "file"), [("plain", "CURRENT"), ("ts", "MANIFEST-*")])
     def test_a_store_that_cannot_be_opened_is_a_finding_and_the_rest_is_listed(

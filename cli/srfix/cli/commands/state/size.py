@@ -71,7 +71,7 @@ def _blocks(pairs: Sequence[tuple[StateStore, SizedStore]]) -> Iterator[Block]:
         {
             "task": lambda pair: pair[1].task,
             "store": lambda pair: pair[1].store,
-            "kind": lambda pair: if_read(*pair, pair[1].format),
+            "kind": lambda pair: if_read(*pair, pair[1].format + ("" if pair[0].detected.is_certain else "?")),
             "entries": lambda pair: read_so_far(pair[1].entries, pair[0]),
             "bytes": lambda pair: if_read(*pair, f"{pair[1].key_bytes + pair[1].value_bytes:,}"),
             "on disk": lambda pair: if_read(*pair, f"{pair[1].disk_bytes:,}"),

@@ -153,7 +153,8 @@ def _plain(database: OpenedDatabase) -> Detected:
             why="some of its rows look like those of a versioned store",
             is_certain=False,
         )
-    return Detected(format=StoreFormat.PLAIN_KV, why="its only column family is that of a plain store", is_certain=True)
+    why = "its only column family is that of a plain store" if first else "it has no rows, so it may also be versioned"
+    return Detected(format=StoreFormat.PLAIN_KV, why=why, is_certain=bool(first))
 
 
 def _segmented(store: StoreDirectory, segments: Sequence[Path], opening: Opening) -> Detected:
