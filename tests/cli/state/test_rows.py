@@ -68,6 +68,12 @@ class TestGet:
             in done.stderr
         )
 
+    def test_bytes_as_srfix_prints_them_are_a_text_which_is_said(self) -> None:
+        done = srfix("state", "get", OLD, "0x7431", "--store", "ts")
+        assert (done.returncode, done.stdout) == (1, "There is no row.\n")
+        assert "srfix took '0x7431' as a text. For the bytes, write hex:0x7431." in done.stderr
+        assert srfix("state", "get", OLD, "hex:0x7431", "--store", "ts").returncode == 0
+
     def test_a_store_that_cannot_be_read_is_not_said_to_be_without_the_row(self, tmp_path: Path) -> None:
         shutil.copytree(OLD, tmp_path / "app")
         for table in (tmp_path / "app" / "1_0" / "rocksdb" / "ts").glob("*.sst"):

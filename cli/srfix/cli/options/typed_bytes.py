@@ -19,10 +19,12 @@ from srfix.serde.formats.table import Format
 
 _OF_PAYLOADS: Final = ("hex", "base64", "text")
 _LIKE_A_PREFIX: Final = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):")
+_LIKE_SHOWN_BYTES: Final = re.compile(r"0x(?:[0-9a-fA-F]{2})+")
+"""The form in which srfix prints bytes that are no text."""
 
 
 def taken_as_text(*typed: str | None) -> list[str]:
-    """A sentence for each key with a word and a colon before it that is no known prefix: srfix took all of it as text."""
+    """A sentence for each key that looks like bytes, but that srfix took as text: `0x…`, or a prefix that it does not know."""
     lines = []
     for text in typed:
         match = None if text is None else _LIKE_A_PREFIX.match(text)
@@ -31,6 +33,8 @@ def taken_as_text(*typed: str | None) -> list[str]:
                 f"srfix took {text!r} as a text, {match[0]} included. The known prefixes are "
                 f"{enumerated(f'{name}:' for name in PREFIXES)}."
             )
+        if text is not None and _LIKE_SHOWN_BYTES.fullmatch(text):
+            lines.append(f"srfix took {text!r} as a text. For the bytes, write hex:{text}.")
     return lines
 
 
