@@ -5,10 +5,11 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from dataclasses import replace
 
 import pytest
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from parts.counted_broker import CountedBroker
 from srfix.fixtures.broker.client import ProducedRecord
@@ -46,6 +47,22 @@ def closed_port() -> int:
 
 def test_every_topic_is_listed_with_its_partitions(cluster: Cluster) -> None:
     assert dict(cluster.topics()) == {"empty": 1, "orders": 3}
+
+
+def test_a_partition_whose_leader_changes_is_asked_for_again(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seen: a diagnosis ended while brokers restarted, with the advice to check the addresses."""
+    refused: Future[object] = Future()
+    refused.set_exception(KafkaException(KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION)))
+    ask, asked = Cluster._ask_offsets, []
+
+    def ask_offsets(cluster: Cluster, topic: str, partitions: list[int], **question: object) -> object:
+        asked.append(partitions)
+        answers = ask(cluster, topic, partitions, **question)  # type: ignore[arg-type]
+        return {**answers, 1: refused} if len(asked) <= 2 else answers
+
+    monkeypatch.setattr(Cluster, "_ask_offsets", ask_offsets)
+    assert cluster.watermarks("orders", [0, 1]) == {0: (0, 0), 1: (0, 5)}
+    assert asked == [[0, 1], [0, 1], [1], [1]]
 
 
 def test_a_topic_that_the_last_listing_has_is_not_listed_again(

@@ -7,9 +7,10 @@ about a topic by its name can create the topic.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Final, Self, TypeVar, cast
+from functools import partial
+from typing import TYPE_CHECKING, Final, Self, TypeAlias, TypeVar, cast
 
 from srfix.recovery.cluster.answers import Commit, GroupListing, GroupState, TopicConfigs, refusal
 from srfix.recovery.cluster.group_offsets import GroupOffsets
@@ -25,8 +26,12 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer, IsolationLevel
     from confluent_kafka.admin import AdminClient, ConfigEntry, ListOffsetsResultInfo, OffsetSpec
 
+    _Offsets: TypeAlias = Mapping[int, Future[ListOffsetsResultInfo]]
+
 _Answer = TypeVar("_Answer")
 _FIRST_TRY_S: Final = 1.0
+_ASK_LEADERS_S: Final = 0.2
+"""The time between two questions for the leaders of partitions."""
 _NO_ID: Final = "A" * 22
 """The id 0, in base64: a broker gives it to all topics if it knows no ids."""
 
@@ -230,11 +235,12 @@ class Cluster:
 
         wanted = list(dict.fromkeys(partitions))
         self._require(topic, wanted)
-        both_ends = [  # srfix sends both questions before it waits for an answer
-            self._ask_offsets(topic, wanted, spec, IsolationLevel.READ_UNCOMMITTED)
+        questions = [
+            partial(self._ask_offsets, topic, spec=spec, isolation=IsolationLevel.READ_UNCOMMITTED)
             for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
         ]
-        starts, ends = (self._offsets_of(topic, futures) for futures in both_ends)
+        both_ends = [ask(wanted) for ask in questions]  # srfix sends both before it waits for an answer
+        starts, ends = map(partial(self._offsets_of, topic), both_ends, questions)
         return {partition: (starts[partition], ends[partition]) for partition in wanted}
 
     def stable_ends(self, topic: str, partitions: Iterable[int]) -> Mapping[int, int]:
@@ -249,8 +255,9 @@ class Cluster:
 
         wanted = list(dict.fromkeys(partitions))
         self._require(topic, wanted)
-        futures = self._ask_offsets(topic, wanted, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
-        return self._offsets_of(topic, futures)
+        isolation = IsolationLevel.READ_COMMITTED
+        ask = partial(self._ask_offsets, topic, spec=OffsetSpec.latest(), isolation=isolation)
+        return self._offsets_of(topic, ask(wanted), ask)
 
     def record_at(self, topic: str, partition: int, offset: int) -> RawRecord | None:
         """The record at one offset; None if the broker has none there (any more).
@@ -326,8 +333,8 @@ class Cluster:
             )
 
     def _ask_offsets(
-        self, topic: str, partitions: list[int], spec: OffsetSpec, isolation: IsolationLevel
-    ) -> Mapping[int, Future[ListOffsetsResultInfo]]:
+        self, topic: str, partitions: list[int], *, spec: OffsetSpec, isolation: IsolationLevel
+    ) -> _Offsets:
         from confluent_kafka import TopicPartition
 
         if not partitions:
@@ -339,8 +346,17 @@ class Cluster:
         )
         return {entry.partition: future for entry, future in futures.items()}
 
-    def _offsets_of(self, topic: str, futures: Mapping[int, Future[ListOffsetsResultInfo]]) -> Mapping[int, int]:
+    def _offsets_of(self, topic: str, futures: _Offsets, ask: Callable[[list[int]], _Offsets]) -> Mapping[int, int]:
+        """The answers. While partitions change their leaders, as in a rolling restart, srfix asks for them again."""
         doing, acl = f"reading the watermarks of the topic {topic!r}", f"Describe on topic {topic!r}"
+        deadline = time.monotonic() + self._timeout_s
+        with waiting(self._words(doing)):
+            while leaderless := [partition for partition, future in futures.items() if self._lacks_leader(future)]:
+                if time.monotonic() > deadline:
+                    break
+                time.sleep(_ASK_LEADERS_S)
+                self._topics()  # librdkafka learns the leaders
+                futures = {**futures, **ask(leaderless)}
         try:
             return {partition: self._answer(doing, future, acl=acl).offset for partition, future in futures.items()}
         except AccessDeniedError:
@@ -349,6 +365,18 @@ class Cluster:
             self._listed = {}
             self._require(topic, list(futures))  # raises if the topic was deleted since the last listing
             raise
+
+    def _lacks_leader(self, future: Future[ListOffsetsResultInfo]) -> bool:
+        from confluent_kafka import KafkaError, KafkaException
+
+        try:
+            error = future.exception(self._timeout_s + 1)
+        except TimeoutError:
+            return False
+        return isinstance(error, KafkaException) and error.args[0].code() in (
+            KafkaError.NOT_LEADER_FOR_PARTITION,
+            KafkaError.LEADER_NOT_AVAILABLE,
+        )
 
     def _words(self, doing: str) -> str:
         return f"the Kafka cluster at {self._client.bootstrap_servers} ({doing})"
