@@ -95,6 +95,14 @@ class TestReadStateDirectory:
         shutil.copytree(DATA / "2.6.3" / "xe5dc1e-app", tmp_path / "copy")
         assert only(tmp_path / "copy").application == "xe5dc1e-app"
 
+    def test_a_store_name_that_ends_like_another_one_makes_no_other_application(self, tmp_path: Path) -> None:
+        names = ("windows", "plain-windows", "sessions")
+        for name in names:
+            store(tmp_path / "copy", "0_0", name)
+        lines = "".join(f"shop-{name}-changelog 0 4\n" for name in names)
+        (tmp_path / "copy/0_0/.checkpoint").write_text(f"0\n{len(names)}\n{lines}")
+        assert only(tmp_path / "copy").application == "shop"
+
     def test_without_changelogs_the_folder_gives_the_name(self, tmp_path: Path) -> None:
         store(tmp_path / "shop", "0_0", "users-store")
         (tmp_path / "shop/0_0/.checkpoint").write_text("0\n1\nusers 0 41\n")

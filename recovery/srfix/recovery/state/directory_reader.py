@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -279,8 +280,11 @@ def _task_number(name: str) -> tuple[int, int]:
 
 
 def _application_id(folder_name: str, tasks: Iterable[Task]) -> str:
-    """The application.id in the names of known stores' changelogs; else the folder's, which may be a copy's."""
-    prefixes: set[str] = set()
+    """The application.id in the names of most known stores' changelogs; else the folder's, which may be a copy's.
+
+    The changelog of a store `plain-windows` also looks like that of a store `windows`, of the application `…-plain`.
+    """
+    prefixes: Counter[str] = Counter()
     for task in tasks:
         behind = "" if task.topology is None else f"-{task.topology}"
         for store in task.stores:
@@ -293,5 +297,7 @@ def _application_id(folder_name: str, tasks: Iterable[Task]) -> str:
                 prefix = topic.removesuffix(suffix)
                 topic_name = parse(topic, application=prefix) if prefix != topic else None
                 if topic_name is not None and topic_name.store == store.name and prefix.endswith(behind):
-                    prefixes.add(prefix.removesuffix(behind))
-    return prefixes.pop() if len(prefixes) == 1 else folder_name
+                    prefixes[prefix.removesuffix(behind)] += 1
+    most = max(prefixes.values(), default=0)
+    likeliest = [prefix for prefix, times in prefixes.items() if times == most]
+    return likeliest[0] if len(likeliest) == 1 else folder_name
