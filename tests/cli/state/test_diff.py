@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from parts.state_directory import write_database
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.recovery.state.formats.values import PLAIN
 from tests.cli.kept_demo import srfix
 from tests.cli.state.test_rows import NEW, OLD, TS
 
@@ -74,6 +76,19 @@ class TestDiff:
         assert (
             first == f"1 of 3 keys differs from {TOPIC}; the application runs and may hold the newer rows in its memory"
         )
+
+    def test_an_empty_store_and_an_empty_topic_are_not_said_to_be_the_same(
+        self, broker: EmbeddedBroker, tmp_path: Path
+    ) -> None:
+        write_database(tmp_path / "shop" / "0_0" / "rocksdb" / "users", {PLAIN: {}})
+        done = srfix(
+            *("state", "diff", str(tmp_path), "--store", "users", "--topic", TOPIC),
+            *("--bootstrap-servers", broker.bootstrap_servers),
+        )
+        assert (done.returncode, done.stdout.splitlines()[0]) == (
+            0,
+            f"no key of the store or of {TOPIC} was compared",
+        ), done.stderr
 
     def test_a_damaged_store_is_a_finding_though_nothing_differs(self, broker: EmbeddedBroker, tmp_path: Path) -> None:
         shutil.copytree(OLD, tmp_path / "app")

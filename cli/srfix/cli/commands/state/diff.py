@@ -114,6 +114,8 @@ def diff(
         f"{differ:,} of {counted(same + differ, 'key')} {'differs' if differ == 1 else 'differ'} from {name}{elsewhere}."
         if differ
         else f"{counted(same, 'key')}, the same as in {name}."
+        if same
+        else f"no key of the store or of {name} was compared."
     )
     lines = (*damaged, *choosing.not_closed(pairs), *(f"Not looked at: {line}" for line in unseen), total)
     return conclude(report, output, quiet=quiet, code=code, lines=lines)
