@@ -221,6 +221,7 @@ def test_whoever_joins_the_group_without_the_credentials_gets_no_request(broker:
             wait_until(lambda: all(address in str(member.get("/stores")[1]["problems"]) for member in members))
             seen_s = time.time()
             wait_until(lambda: hears(one, other, seen_s + 1) and hears(other, one, seen_s + 1))
+            assert all(member.is_ready() and member.listens() for member in members)
             listener.setblocking(False)
             with pytest.raises(BlockingIOError):
                 listener.accept()

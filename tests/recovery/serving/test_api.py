@@ -256,6 +256,9 @@ def test_the_page_and_the_metrics(member: Member, monkeypatch: pytest.MonkeyPatc
     metrics = member.http.get("/metrics").text
     assert 'srfix_serve_lag_records{partition="0",store="users"} 0.0' in metrics
     assert member.http.get("/readyz").status_code == 200
+    with monkeypatch.context() as patched:
+        patched.setattr(Node, "problems", lambda _node: iter(("a problem",)))
+        assert (member.http.get("/readyz").status_code, member.http.get("/healthz").status_code) == (503, 200)
     monkeypatch.setattr(Node, "is_starting", True)
     assert member.http.get("/readyz").status_code == 503
 

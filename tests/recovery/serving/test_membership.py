@@ -66,9 +66,9 @@ def test_two_with_one_address_are_counted() -> None:
     "client_id",
     ["shop-consumer-1", "srfix-serve@", "srfix-serve@x@y/z", "srfix-serve@a:1/../", "srfix-serve@a:1-", ""],
 )
-def test_a_stranger_in_the_group_is_an_error(client_id: str) -> None:
-    with pytest.raises(ClusterError, match=r"is no `srfix serve`"):
-        members_of([(client_id, [])], "a:1", {}, UNSIGNED)
+def test_a_stranger_in_the_group_is_no_member_and_hides_none(client_id: str) -> None:
+    members, _ = members_of([(client_id, [(TOPIC, 0)]), ("srfix-serve@b:1", [(TOPIC, 1)])], "a:1", {}, UNSIGNED)
+    assert (members.addresses, members.active, members.strangers) == ({"a:1", "b:1"}, {(TOPIC, 1): "b:1"}, {client_id})
 
 
 class TestSigned:
@@ -90,10 +90,12 @@ class TestSigned:
     def test_whoever_signs_otherwise_is_no_member_and_takes_no_partition(self, signature: str) -> None:
         described = [(f"srfix-serve@a:1{SIGN('a:1')}", []), (f"srfix-serve@b:1{signature}", [(TOPIC, 0), (TOPIC, 1)])]
         members, _ = members_of(described, "a:1", {(TOPIC, 0): "a:1", (TOPIC, 1): "b:1"}, SIGN)
-        assert members == Members(addresses=frozenset({"a:1"}), active={(TOPIC, 0): "a:1"}, unsigned=frozenset({"b:1"}))
+        stranger = frozenset({f"srfix-serve@b:1{signature}"})
+        assert members == Members(addresses=frozenset({"a:1"}), active={(TOPIC, 0): "a:1"}, strangers=stranger)
 
     def test_whoever_signs_is_no_member_for_those_without_credentials(self) -> None:
-        assert members_of([(f"srfix-serve@b:1{SIGN('b:1')}", [])], "a:1", {}, UNSIGNED)[0].unsigned == {"b:1"}
+        client_id = f"srfix-serve@b:1{SIGN('b:1')}"
+        assert members_of([(client_id, [])], "a:1", {}, UNSIGNED)[0].strangers == {client_id}
 
 
 class TestStandbys:

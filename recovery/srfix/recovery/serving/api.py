@@ -39,7 +39,7 @@ from srfix.recovery.serving.guarding import Credentials, Guard, Streamed
 from srfix.recovery.serving.liveness import PartitionRead
 from srfix.recovery.serving.node import Freshness, Node, NotChosen, why_not
 from srfix.recovery.serving.questions import Question, Served
-from srfix.recovery.serving.rounds import HEARTBEAT_PATH, LAG_PATH, Rounds
+from srfix.recovery.serving.rounds import HEARTBEAT_PATH, IN_GROUP, LAG_PATH, Rounds
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.stores.rows import RowFilter
 from srfix.serde.casing import declared_name
@@ -110,12 +110,14 @@ class Api:
             yield
 
     async def _healthz(self, _request: Request) -> Response:
-        return Response(b"{}\n", 503 if self.problems() else 200, media_type=JSON)
+        return Response(b"{}\n", media_type=JSON)  # whoever ends members by this would take the rows that can be read
 
     async def _readyz(self, _request: Request) -> Response:
         lags = [None if part.progress.is_mixed else part.lag.records for part in self.node.parts()]
         is_near = all(lag is not None and lag <= self._max_lag_ready for lag in lags)
-        is_ready = bool(lags) and is_near and not self.node.is_starting and not self.problems()
+        # Without the group's: a stranger who joins it must not take all members away.
+        has_problem = bool(self._rounds.problems.keys() - {IN_GROUP}) or any(self.node.problems())
+        is_ready = bool(lags) and is_near and not self.node.is_starting and not has_problem
         return Response(b"{}\n", 200 if is_ready else 503, media_type=JSON)
 
     def problems(self) -> list[str]:

@@ -31,8 +31,11 @@ _SESSION_MS: Final = 6_000
 _TIMEOUT_S: Final = 5.0
 _FORGOTTEN_S: Final = 3 * _SESSION_MS / 1000
 """After this time the coordinator has surely forgotten a member that was killed."""
-_ADDRESS: Final = re.compile(r"((?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5})(?:-[0-9a-f]{32})?", re.ASCII)
-"""With its signature."""
+_MEMBER: Final = re.compile(
+    rf"{_CLIENT_ID}((?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{{1,5}})((?:-[0-9a-f]{{32}})?)", re.ASCII
+)
+"""Its client id: an address, and its signature."""
+_SHOWN: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +44,8 @@ class Members:
 
     addresses: frozenset[str]
     active: Mapping[Place, str] = field(default_factory=dict)
-    unsigned: frozenset[str] = frozenset()
-    """Addresses in the group that have another signature than this member would give them, or none: they are no members."""
+    strangers: frozenset[str] = frozenset()
+    """Client ids in the group without the signature that this member would give them, or of something else."""
 
     def holders(self, place: Place, standbys: int) -> tuple[str, ...]:
         """The active member of a partition, if there is one, and so many standbys, the first choice first."""
@@ -138,10 +141,11 @@ class Grouped(Membership):
             raise ClusterError(
                 f"{count} members of the group {self._group!r} have the address {self._own}: give each its own."
             )
-        if unsigned := self._members.unsigned:
+        if strangers := self._members.strangers:
             raise ClusterError(
-                f"The group {self._group!r} has {counted(len(unsigned), 'member')} with other credentials than this one, such "
-                f"as {min(unsigned)}. srfix sends them nothing. Give all members the same --token or --user."
+                f"The group {self._group!r} has {counted(len(strangers), 'stranger')}, such as {min(strangers)[:_SHOWN]!r}: "
+                "no `srfix serve`, or one with other credentials. srfix sends them nothing. Give all members the same --token "
+                "or --user, and --group a name that nothing else uses."
             )
 
 
@@ -160,21 +164,16 @@ def members_of(
     :param known: what the coordinator had assigned before. While the group rebalances, some partitions are nobody's: what
         was known of them holds until somebody has them.
     :param sign: what is behind the address of a member that has this member's credentials.
-    :raises ClusterError: if something else than `srfix serve` is in the group.
     """
-    addresses, active, unsigned, count = {own}, {}, set(), 0
+    addresses, active, strangers, count = {own}, {}, set(), 0
     for client_id, places in described:
-        signed = client_id.removeprefix(_CLIENT_ID)
-        if signed == client_id or not (match := _ADDRESS.fullmatch(signed)):
-            raise ClusterError(
-                f"The group has a member {client_id!r} that is no `srfix serve`. Give --group a name that nothing else uses."
-            )
-        address = match[1]
-        if not compare_digest(signed, address + sign(address)):
-            unsigned.add(address)
+        match = _MEMBER.fullmatch(client_id)
+        if match is None or not compare_digest(match[2], sign(match[1])):
+            strangers.add(client_id)
             continue
+        address = match[1]
         addresses.add(address)
         active.update(dict.fromkeys(places, address))
         count += address == own
     kept = {place: address for place, address in known.items() if address in addresses}
-    return Members(addresses=frozenset(addresses), active=kept | active, unsigned=frozenset(unsigned)), count
+    return Members(addresses=frozenset(addresses), active=kept | active, strangers=frozenset(strangers)), count

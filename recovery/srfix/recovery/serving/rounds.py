@@ -25,6 +25,7 @@ from srfix.serde.errors import SrfixError
 
 HEARTBEAT_PATH: Final = "/heartbeat"
 LAG_PATH: Final = "/lag"
+IN_GROUP: Final = "taking part in the group"
 _SETTLE_S: Final = 0.25
 _LOOK_S: Final = 0.5
 _TIMEOUT_S: Final = 0.5
@@ -65,7 +66,7 @@ class Rounds:
         in_thread = partial(run_sync, limiter=anyio.CapacityLimiter(inf))
         async with anyio.create_task_group() as self._tasks:
             start = self._tasks.start_soon
-            start(self._every, _LOOK_S, "taking part in the group", partial(in_thread, self._node.membership.look))
+            start(self._every, _LOOK_S, IN_GROUP, partial(in_thread, self._node.membership.look))
             start(self._every, _SETTLE_S, "settling", partial(in_thread, self._node.settle))
             for name, follower in self._node.followers.items():
                 start(self._every, _LOOK_S, f"asking how far to read {name}", partial(in_thread, follower.look))
