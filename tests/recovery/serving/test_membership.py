@@ -68,7 +68,10 @@ def test_two_with_one_address_are_counted() -> None:
 )
 def test_a_stranger_in_the_group_is_no_member_and_hides_none(client_id: str) -> None:
     members, _ = members_of([(client_id, [(TOPIC, 0)]), ("srfix-serve@b:1", [(TOPIC, 1)])], "a:1", {}, UNSIGNED)
-    assert (members.addresses, members.active, members.strangers) == ({"a:1", "b:1"}, {(TOPIC, 1): "b:1"}, {client_id})
+    expected = Members(
+        addresses=frozenset({"a:1", "b:1"}), active={(TOPIC, 1): "b:1"}, strangers=frozenset({client_id})
+    )
+    assert members == expected
 
 
 class TestSigned:
