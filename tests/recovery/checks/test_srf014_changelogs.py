@@ -10,6 +10,7 @@ import pytest
 from parts.damage import changelog_ids_lost_by_the_registry as damage
 from parts.state_directory import write_application, write_database, write_task
 from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.recovery import CheckContext, Diagnosis, Reader, Severity, diagnose
 from srfix.recovery.diagnosis import applications
 from srfix.recovery.findings import Skipped
@@ -77,6 +78,14 @@ class TestLostInChangelog:
         (skipped,) = [each for each in diagnosis.skipped if each.could_hide]
         assert f"`srfix check {damage.CHANGELOG} --reader connect`" in skipped.reason
         assert not world.examine(reader=Reader.PLAIN).diagnosis.is_inconclusive
+
+    def test_a_subject_that_this_user_may_not_read_does_not_end_the_diagnosis(self, world: World) -> None:
+        staged = damage.stage(world.broker, world.client(), is_lost=False)
+        refusal = Answer(status=403, body='{"error_code":40301,"message":"User is denied operation Read"}')
+        with world.registry.intercept(Fault(path=f"/subjects/{staged.subject}", action=refusal)):
+            (skipped,) = [each for each in look(world).skipped if each.could_hide]
+        assert skipped.what == f"readers of {damage.CHANGELOG}"
+        assert "may not read the changelog's own subject" in skipped.reason
 
     def test_its_healthy_twin_is_peeked_at_and_that_is_said_in_one_line(self, world: World) -> None:
         damage.stage(world.broker, world.client(), is_lost=False)

@@ -39,7 +39,7 @@ from srfix.recovery.findings import Finding, Skipped
 from srfix.recovery.ids_in_words import counted, listed
 from srfix.recovery.internal_topics import application_prefixes, generated_owner, is_in_own_format, parse
 from srfix.serde.errors import AccessDeniedError, UsageError
-from srfix.serde.schemas.errors import EndpointNotSupportedError
+from srfix.serde.schemas.errors import EndpointNotSupportedError, ForbiddenError
 from srfix.serde.subjects.names import Role, Subject, Topic, join_context, subject_for
 from srfix.serde.wire import SchemaId
 
@@ -167,6 +167,8 @@ class ChangelogLook:
     left_open: defaultdict[str, list[Topic]] = field(default_factory=lambda: defaultdict(list))
     lacking: list[Topic] = field(default_factory=list)
     """Changelogs with records whose ids the registry knows, but not under the changelog's own subject."""
+    closed: list[Topic] = field(default_factory=list)
+    """Changelogs whose own subject this user may not read."""
 
     def look(self, store: str | None) -> None:
         """Looks at the changelog topics of the application, or of one of its stores. Reads only."""
@@ -193,6 +195,13 @@ class ChangelogLook:
                 reason="records there carry schema ids that are not under the changelog's own subject. Connect's converters "
                 f"and ksqlDB cannot read such records: see {listed(check, most=_MOST_NAMED)}. Other readers can "
                 "(--reader plain)",
+                could_hide=True,
+            )
+        if self.closed and self.context.reader not in (Reader.PLAIN, Reader.DUAL):
+            yield Skipped(
+                what=f"readers of {listed(self.closed, most=_MOST_NAMED)}",
+                reason="this user may not read the changelog's own subject in the registry, so srfix cannot tell whether "
+                "Connect's converters and ksqlDB can read the records",
                 could_hide=True,
             )
         if not self.left_open:
@@ -227,8 +236,11 @@ class ChangelogLook:
         if not self.is_whole and roles:
             on_disk = self._ids_on_disk(topic)
             ids_by_role = {role: ids | on_disk.get(role, frozenset()) for role, ids in ids_by_role.items()}
-        if self._lacks(topic, ids_by_role.get(Role.VALUE, frozenset()), roles.get(Role.VALUE, ())):
-            self.lacking.append(topic)
+        try:
+            if self._lacks(topic, ids_by_role.get(Role.VALUE, frozenset()), roles.get(Role.VALUE, ())):
+                self.lacking.append(topic)
+        except ForbiddenError:
+            self.closed.append(topic)
         if not self.is_whole and not any(unknown_ids(survey, ids, roles[role]) for role, ids in ids_by_role.items()):
             self.left_open["peeked"].append(topic)
             return None
@@ -261,7 +273,7 @@ class ChangelogLook:
     def _lacks(self, topic: Topic, ids: frozenset[SchemaId], contexts: Collection[str]) -> bool:
         """True if some of these ids are known, but missing under the values' subject in each context that has it."""
         subjects = [join_context(context, subject_for(topic, Role.VALUE)) for context in contexts]
-        return bool(subjects) and all(
+        return bool(ids and subjects) and all(
             any(self.survey.membership(subject, schema_id).is_missing for schema_id in sorted(ids - held))
             for subject in subjects
             for held in [self.survey.ids_under(subject, deleted=True)]
