@@ -89,6 +89,11 @@ class TestVerify:
         assert problem.startswith("schema id 99, ")
         assert "`srfix explain SRF011`" in problem
 
+    def test_one_that_the_plan_left_out_is_not_called_planned(self, world: World, repaired: Plan) -> None:
+        left_out = Omission(subject=PHANTOM, reason="why", schema_ids=(SchemaId(99),))
+        (problem,) = problems(world, replace(repaired, omissions=(left_out,)))
+        assert problem == "schema id 99 is unknown to the registry, and the plan left it out: why"
+
     def test_what_the_plan_left_out_elsewhere_is_a_problem_until_it_is_registered(
         self, world: World, repaired: Plan
     ) -> None:

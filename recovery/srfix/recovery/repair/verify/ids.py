@@ -91,6 +91,8 @@ class AskedIds:
         if not membership.is_known:
             if schema_id in self.live:
                 return ", which live records carry, is unknown to the registry (`srfix explain SRF011`)"
+            if schema_id in self.left_out:
+                return f" is unknown to the registry, and the plan left it out: {self.left_out[schema_id]}"
             return f", which is in the plan, is unknown to the registry: {_ANOTHER_REGISTRY}"
         if membership.problem is not None:
             return (
