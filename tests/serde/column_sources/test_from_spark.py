@@ -120,6 +120,21 @@ class TestColumnsFromSpark:
         with pytest.raises(SchemaError, match=r"^A field of the Spark schema has no name or no type\.$"):
             columns_from_spark({"type": "struct", "fields": [field]})
 
+    @pytest.mark.parametrize(
+        ("inner", "message"),
+        [
+            ({"type": "struct"}, r"^f0 is not the JSON form of a struct\."),
+            ({"type": "struct", "fields": [7]}, r"^A field of f0 has no name or no type\.$"),
+            (
+                {"type": "struct", "fields": [{"name": "F0", "type": "long"}] * 2},
+                r"^Two fields of f0 become the column 'F0': ",
+            ),
+        ],
+    )
+    def test_inside_a_struct_its_path_is_named(self, inner: dict[str, object], message: str) -> None:
+        with pytest.raises((SchemaError, ColumnError), match=message):
+            columns_from_spark(struct(inner))
+
     def test_a_schema_without_fields_gives_no_columns(self) -> None:
         with pytest.raises(ColumnError, match=r"^The column list is empty\."):
             columns_from_spark(struct())

@@ -114,16 +114,16 @@ class _Reader:
         fields = struct.get("fields") if isinstance(struct, Mapping) and struct.get("type") == "struct" else None
         if not isinstance(fields, list):
             raise SchemaError(
-                f"{path or 'The Spark schema'} is not the JSON form of a struct. Give a StructType, or the result of "
+                f"{path_words(path, 'The Spark schema')} is not the JSON form of a struct. Give a StructType, or the result of "
                 "its json() or jsonValue()."
             )
         read = [self._field(field, path, depth) for field in fields]
-        return source_columns(read, names=self._names, where=path or "the Spark schema")
+        return source_columns(read, names=self._names, where=path_words(path, "the Spark schema"))
 
     def _field(self, field: object, path: str, depth: int) -> SourceField:
         name = field.get("name") if isinstance(field, Mapping) else None
         if not isinstance(field, Mapping) or not isinstance(name, str) or "type" not in field:
-            raise SchemaError(f"A field of {path or 'the Spark schema'} has no name or no type.")
+            raise SchemaError(f"A field of {path_words(path, 'the Spark schema')} has no name or no type.")
         return name, self._type(field["type"], path=f"{path}->{name}", depth=depth), Namespace.VALUE
 
     def _type(self, type_: object, *, path: str, depth: int) -> ColumnType:
