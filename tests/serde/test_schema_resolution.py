@@ -34,6 +34,7 @@ from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import AvroDeserializer, SchemaDeserializer
 from srfix.serde.errors import (
+    AmbiguousFieldError,
     ColumnError,
     DecodeError,
     EngineRefusedError,
@@ -123,6 +124,18 @@ class TestDeserializer:
         columns = parse_columns("`id` BIGINT, ID BIGINT, NOTE STRING")
         read = AvroDeserializer(ById(registry), columns=columns, reader_schema=json.dumps(reader))
         assert read(payload, USERS) == {"id": 1, "ID": 2, "NOTE": "?"}
+
+    def test_a_default_that_could_feed_two_columns_feeds_none(self) -> None:
+        """Not even if the writer feeds one of them: with a writer of both fields, the other column is ambiguous."""
+        registry = MemoryRegistry()
+        payload = framed(registry, record("User", name="string"), {"name": "Ada"})
+        reader = record_of("User", field("name", "string"), field("Name", "string", default="?"))
+        columns = parse_columns("`name` STRING, NAME STRING")
+        read = AvroDeserializer(ById(registry), columns=columns, reader_schema=json.dumps(reader))
+        with pytest.raises(
+            AmbiguousFieldError, match=r"The field 'Name' of the reader's schema could feed two columns"
+        ):
+            read(payload, USERS)
 
     @pytest.mark.parametrize("rule", [CaseRule.KSQLDB, CaseRule.KSQLDB_2020])
     def test_ksqldb_knows_neither(self, rule: CaseRule) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from srfix.serde.casing import placements
+from srfix.serde.casing import is_same, placements
 from srfix.serde.columns.half import only_column, struct_of
 from srfix.serde.columns.times import with_times
 from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
@@ -110,7 +110,7 @@ class _Walk:
         )
         filled = {target.column.name for target in targets}
         left = tuple(column for column in columns if column.name not in filled)
-        defaults = self._defaults(writer, left, path, types)
+        defaults = self._defaults(writer, columns, left, path, types)
         self.absent += [f"{path}->{one.name}".removeprefix("->") for one in left if one.name not in defaults]
         absent = tuple(tree.Absent(column=column, default=defaults.get(column.name)) for column in left)
         return tree.Fields(columns=columns, fields=fields, targets=targets, absent=absent, unresolved=unresolved)
@@ -132,18 +132,21 @@ class _Walk:
         return tree.Target(field=field, column=column, counts=counts, value=value)
 
     def _defaults(
-        self, writer: W, left: Columns, path: str, types: Mapping[str, ColumnType]
+        self, writer: W, columns: Columns, left: Columns, path: str, types: Mapping[str, ColumnType]
     ) -> dict[str, tree.Target[W]]:
-        """The reader's defaults for the columns that the writer does not feed."""
-        if not writer.defaults:
+        """The reader's defaults for the columns that the writer does not feed (`left`). Such a column must not get one that
+        could also feed another column.
+        """
+        fields = [field for field in writer.defaults if any(is_same(field.name, column.name) for column in left)]
+        if not fields:
             return {}
-        placed = self._placed(writer, left, writer.defaults, "the reader's schema", path)
+        placed = self._placed(writer, columns, fields, "the reader's schema", path)
         # A field that is missing in a default says nothing about the writer.
         walk = _Walk(self._spec)
         return {
             column.name: walk.target(field, column, path, types[column.name], counts=counts)
             for field, column, counts in placed
-            if counts
+            if counts and column in left
         }
 
     def _placed(
