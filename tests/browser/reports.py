@@ -54,7 +54,7 @@ def _incident(plan: Path) -> dict[str, str]:
             "not looked at": _page("diagnose", "--max-records", "1", env=where, code=None),
             "scan in part": _page("scan", topic, "--max-records", "1", env=where, code=2),
             "verify before": _page("verify", str(plan), env=where, code=1),
-            "subjects": _page("subjects", "--application", application, env=where),
+            "subjects": _page("subjects", "--application", application, env=where, code=2),
             "doctor": _page("doctor", env=where, code=None),
             "explain": _page("explain", "SRF001", env=where),
             "scan": _page("scan", topic, "--application", application, env=where),

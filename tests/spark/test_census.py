@@ -262,7 +262,7 @@ class TestWhatIsNotRead:
         census = engines.spark.count(replace(asked(ODD, 3), max_records=100))
         assert [partition.records for partition in census.partitions] == [50, 0, 50]
         assert [partition.stopped_early for partition in census.partitions] == [
-            said := "offsets 50 to 329 were not read: the limit of 100 record(s) (--max-records) was reached",
+            said := "offsets 50 to 329 were not read: the limit of 100 records (--max-records) was reached",
             None,
             said,
         ]

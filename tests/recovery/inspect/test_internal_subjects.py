@@ -109,3 +109,21 @@ class TestOrphans:
             world.registry.seed(f"{AGGREGATE}-value", R)
             (found,) = list_internal_subjects(world.cluster, usable(world.client())).subjects
         assert found.kind is SubjectClass.PHANTOM
+
+
+class TestGroupsThatAreNotListed:
+    @pytest.mark.parametrize(
+        ("application", "says"),
+        [
+            (None, "name an application with --application"),
+            ("shop", "so srfix does not know whether the application 'shop' is gone"),
+        ],
+    )
+    def test_the_advice_is_one_that_was_not_followed_yet(self, application: str | None, says: str) -> None:
+        with world_of({"users": 1}) as world:
+            registry = usable(world.client())
+            (of_none,) = list_internal_subjects(world.cluster, registry, application=application).skipped
+            world.registry.seed("shop-a-changelog-value", R)
+            (of_one,) = list_internal_subjects(world.cluster, registry, application=application).skipped
+        assert of_one.reason.partition("; ")[2] == says
+        assert (of_none.could_hide, of_one.could_hide) == (False, True)

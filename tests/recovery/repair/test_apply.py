@@ -10,7 +10,7 @@ import pytest
 
 from srfix.fixtures.registry.http.intercept import Answer, CutAfter, CutBefore, Fault
 from srfix.recovery import AppliedInPartError, PlanError
-from srfix.recovery.actions.actions import restore_config, restore_mode, soft_delete
+from srfix.recovery.actions.actions import SoftDelete, restore_config, restore_mode, soft_delete
 from srfix.recovery.facts.subject_state import read_subject_state
 from srfix.recovery.plans.runs import AlreadyApplied, JournalSetAside
 from srfix.recovery.repair.apply import StepDone, StepFound, apply_plan
@@ -81,6 +81,30 @@ class TestApplyPlan:
         with pytest.raises(PlanError, match=r"registry has changed .* version 1 = id 3"):
             scene.apply()
         assert scene.registry.writes == 0
+
+    def test_without_its_journal_a_plan_that_is_applied_is_called_so(self, scene: Scene) -> None:
+        """Seen wrong: "make a new plan", for a repair that was whole."""
+        scene.apply()
+        scene.journal.unlink()
+        scene.registry.forget_requests()
+        with pytest.raises(PlanError, match=r"^Every change of this plan is already in the registry, .* rollback"):
+            scene.apply()
+        assert scene.registry.writes == 0
+
+    @pytest.mark.parametrize("lost", ["version", "live version", "restored level"])
+    def test_but_not_if_something_of_it_is_gone(self, scene: Scene, lost: str) -> None:
+        steps = scene.plan.actions
+        plan = replace(scene.plan, actions=tuple(step for step in steps if not isinstance(step, SoftDelete)))
+        scene.apply(plan)
+        scene.journal.unlink()
+        if lost == "restored level":
+            scene.client.set_config(PHANTOM, {"compatibility": "NONE"})
+        else:
+            scene.client.delete_version(PHANTOM, 3)
+        if lost == "version":
+            scene.purge(3)
+        with pytest.raises(PlanError, match=r"^The registry has changed .* new plan"):
+            scene.apply(plan)
 
     @pytest.mark.core
     def test_a_configuration_that_somebody_set_meanwhile_is_a_changed_world(self, scene: Scene) -> None:

@@ -377,7 +377,7 @@ class TestHostileBytes:
             (WITH_HEADERS, "10ff", "headers claim 8 bytes, but 1 byte follow"),
             (WITH_HEADERS, "01", "headers claim -1 bytes"),
             (WITH_HEADERS, "0203", "claims -2 headers"),
-            (WITH_HEADERS, "0402020000000000000003e8", "claims 1 bytes, but 0 bytes follow"),
+            (WITH_HEADERS, "0402020000000000000003e8", "claims 1 byte, but 0 bytes follow"),
             (WITH_HEADERS, "060201010000000000000003e8", "has no name"),
             (WITH_HEADERS, "0400000000000000000003e8", "1 byte too many after its headers"),
         ],

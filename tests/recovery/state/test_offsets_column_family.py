@@ -65,7 +65,7 @@ class TestParseOffsets:
     @pytest.mark.parametrize(
         ("rows", "problem"),
         [
-            ({b"t-0": b"1"}, "b't-0' has 1 bytes instead of 8"),
+            ({b"t-0": b"1"}, "b't-0' has 1 byte instead of 8"),
             ({b"t": bytes(8)}, "b't' is not named <topic>-<partition>"),
             ({b"t-0": struct.pack(">q", -1)}, "offset -1 of b't-0' is negative"),
             ({b"position": b"\x01"}, "version 1 instead of 0"),

@@ -123,7 +123,7 @@ class TestPlanSeed:
             (lambda w: w.with_topic(CHANGELOG, 3), f"{CHANGELOG} has 3 partitions"),
             (lambda w: w.with_topic(CHANGELOG, 2, cleanup_policy="delete"), r"cleanup\.policy=delete"),
             (lambda w: w.with_topic(CHANGELOG, 2, message_timestamp_type="LogAppendTime"), r"type=LogAppendTime"),
-            (lambda w: w.with_topic(CHANGELOG, 2).put(CHANGELOG, b"ann", b"x"), rf"{CHANGELOG}\[0\] holds 1 rows"),
+            (lambda w: w.with_topic(CHANGELOG, 2).put(CHANGELOG, b"ann", b"x"), rf"{CHANGELOG}\[0\] holds 1 row"),
             (
                 lambda w: w.put(SOURCE, b"x", b"y", 0, partition=1) or w.commit(APP, SOURCE, 6, 2),
                 "no timestamp, or the timestamp 0",
@@ -205,7 +205,7 @@ class TestApply:
         on = world(changelog=True)
         plan = planned(on)
         on.put(CHANGELOG, b"bob", frame_id(A, b"2"), 2_000, headers=(("h", b"x"), ("n", None)))
-        with pytest.raises(PlanError, match="holds 1 rows that this run did not write"):
+        with pytest.raises(PlanError, match="holds 1 row that this run did not write"):
             applied(plan, on, journal)
 
     def test_an_application_that_has_started_meanwhile_is_not_written_over(self, journal: Path) -> None:

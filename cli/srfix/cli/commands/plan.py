@@ -195,7 +195,7 @@ def plan(
     if ignored is not None:
         say_aside(ignored)
     left_out = [f"Not in the plan: {reason}" for reason in made.left_out]
-    is_shown = bool(made.actions) and not as_shell and output is not OutputFormat.JSON
+    is_shown = not as_shell and output is not OutputFormat.JSON
     say_aside(*(beyond if is_shown else left_out + beyond))
     if made.actions:
         if path is not None:

@@ -130,7 +130,7 @@ def _verdict(scan: Scan) -> blocks.Verdict:
     census = scan.census
     records = sum(partition.records for partition in census.partitions)
     partial = " (partial)" if census.is_partial else ""
-    text = f"{census.topic}: {records:,} records in {counted(len(census.partitions), 'partition')}{partial}"
+    text = f"{census.topic}: {counted(records, 'record')} in {counted(len(census.partitions), 'partition')}{partial}"
     unseen = f"Not looked at: {counted(len(scan.skipped), 'thing')}." if scan.skipped else None
     return blocks.Verdict(
         text=text, tone=blocks.Tone.UNSURE if scan.skipped or census.is_partial else blocks.Tone.PLAIN, more=unseen

@@ -32,7 +32,7 @@ def subjects(application: str | None, connection: Connection, output: OutputForm
 
     If a changelog subject has no topic, a restored store may be unreadable (KAFKA-10179). `srfix diagnose` says whether the
     store's schema ids are missing under such a subject. Reads only, with full listings. If something could not be listed,
-    standard error says so.
+    standard error says so; if that could hide an application that is gone, the exit code is 2.
     """
     from srfix.cli.session import open_cluster
     from srfix.recovery.inspect.internal_subjects import SubjectsDocument, list_internal_subjects
@@ -47,7 +47,7 @@ def subjects(application: str | None, connection: Connection, output: OutputForm
     write_report(Report(document=document.to_json(), blocks=blocks, verdict=verdict), output)
     say_aside(*(f"Not looked at: {skipped.what}: {skipped.reason}" for skipped in listing.skipped))
     say_total(f"{looks}.", output)
-    return ExitCode.OK
+    return ExitCode.REFUSED if any(skipped.could_hide for skipped in listing.skipped) else ExitCode.OK
 
 
 def _blocks(listing: InternalSubjects, command_line: CommandLine, application: str | None) -> Iterator[Block]:

@@ -100,7 +100,7 @@ def _ids(answers: TopicAnswers, answer: RoleAnswer, *, details: bool) -> Iterato
         title=title,
     )
     if len(shown) < len(ranked):
-        yield Paragraph(f"{len(ranked) - len(shown):,} more schema ids; --details shows all")
+        yield Paragraph(f"{counted(len(ranked) - len(shown), 'more schema id')}; --details shows all")
 
 
 def _outcome(asked_id: AskedId, reader: TopicReader) -> str:

@@ -47,7 +47,7 @@ def _blocks(
     plan: Plan, path: Path | None, command_line: CommandLine, *, details: bool, folds: bool
 ) -> list[blocks.Block]:
     if not plan.actions:
-        return [blocks.Paragraph(_title(plan)), *blocks.titled_list("Not asked for", plan.passed_over)]
+        return [blocks.Paragraph(_title(plan)), *_not_planned(plan)]
     if not details:
         return [*_in_short(plan, path, command_line, folds=folds)]
     return [

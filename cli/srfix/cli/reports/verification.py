@@ -96,7 +96,7 @@ def _in_short(events: Sequence[Event]) -> Iterator[blocks.Block]:
     tallies = tally(events)
     holds = [each for each in tallies if each.confirmed and not each.problems and not each.not_looked_at]
     if holds and len(tallies) == 1:
-        yield blocks.Paragraph(f"Subject {holds[0].subject}")
+        yield blocks.Paragraph(f"Every check of subject {holds[0].subject} passed.")
     else:
         yield from blocks.titled_list(
             "Confirmed", (f"{each.subject}: {looked_at(each.ids, each.rows)}" for each in holds)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from srfix.recovery.ids_in_words import counted
 from srfix.serde.html import heading, paragraph, table
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role, Topic
@@ -190,7 +191,7 @@ class Census:
             for count in part.of(role).ids
         )
         note = " The topic was read only in part: there may be more." if self.is_partial else ""
-        read = f"{sum(part.records for part in self.partitions)} records, {self.isolation.value}.{note}"
+        read = f"{counted(sum(part.records for part in self.partitions), 'record')}, {self.isolation.value}.{note}"
         return "".join(
             (
                 heading(f"Census of {self.topic}"),

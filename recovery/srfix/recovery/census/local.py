@@ -26,6 +26,7 @@ from srfix.recovery.census.interface import (
     role_census,
 )
 from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.ids_in_words import counted
 from srfix.serde.errors import ClusterError
 from srfix.serde.native import kernel
 from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
@@ -231,7 +232,7 @@ class _Read:
             if most is not None:
                 size = min(size, most - self._records)
                 if size <= 0:
-                    self._stop(f"the limit of {most:,} record(s) (--max-records) was reached")
+                    self._stop(f"the limit of {counted(most, 'record')} (--max-records) was reached")
                     return
             if deadline_s is not None:
                 patience_s = min(_POLL_S, self._began + deadline_s - now)

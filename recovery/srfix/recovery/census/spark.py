@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Final
 from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, PartitionCensus, role_census
 from srfix.recovery.census.spark_topic import Group, SparkTopics, counting_sql, finished, tallies
 from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.ids_in_words import counted
 from srfix.serde.errors import ClusterError
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role
@@ -174,18 +175,17 @@ class _Counting:
 
     def cut(self) -> None:
         """Shares out evenly the records that may be read; the part that one partition does not need goes to the others."""
-        most = self.request.max_records
-        if most is None:
+        limit = self.request.max_records
+        if limit is None:
             return
+        most = limit
         smallest_first = sorted(self.partitions.items(), key=lambda item: item[1].until - item[1].start)
         for place, (_number, partition) in enumerate(smallest_first):
             share = min(partition.until - partition.start, most // (len(smallest_first) - place))
             most -= share
             if partition.start + share < partition.until:
                 partition.until = partition.start + share
-                self._stop(
-                    partition, f"the limit of {self.request.max_records:,} record(s) (--max-records) was reached"
-                )
+                self._stop(partition, f"the limit of {counted(limit, 'record')} (--max-records) was reached")
 
     def give_up(self, numbers: set[int]) -> None:
         """Marks these partitions as not read, because the deadline came first."""

@@ -17,6 +17,7 @@ from srfix.recovery.cluster.group_offsets import GroupOffsets
 from srfix.recovery.cluster.log_reader import read_places, read_range
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.cluster.streams_members import StreamsMembers, streams_members
+from srfix.recovery.ids_in_words import counted
 from srfix.serde.errors import AccessDeniedError, ClusterError
 from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
 from srfix.serde.subjects.names import Topic
@@ -328,7 +329,7 @@ class Cluster:
         missing = sorted(partition for partition in partitions if not 0 <= partition < count)
         if missing:
             raise ClusterError(
-                f"The topic {topic!r} on {where} has {count} partitions, 0 to {count - 1}, and no "
+                f"The topic {topic!r} on {where} has {counted(count, 'partition')}, 0 to {count - 1}, and no "
                 f"partition {' or '.join(map(str, missing))}. Check whether the topic was recreated."
             )
 

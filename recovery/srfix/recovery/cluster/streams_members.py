@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 from srfix.recovery.cluster.answers import refusal
 from srfix.recovery.errors import FormatError
+from srfix.recovery.ids_in_words import counted
 from srfix.serde.printable import foreign
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class _Reader:
     def take(self, size: int) -> bytes:
         if size < 0 or size > len(self._stored) - self._at:
             raise FormatError(
-                f"the data that Kafka Streams sends to its group is cut short: {size} bytes should follow byte "
+                f"the data that Kafka Streams sends to its group is cut short: {counted(size, 'byte')} should follow byte "
                 f"{self._at}, but {len(self._stored) - self._at} follow"
             )
         self._at += size

@@ -112,7 +112,8 @@ def by_offsets(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
     is_global = survey.supplied.is_global(store.application, store.name)
     others = "" if len(read) == 1 else f", and also on {counted(len(read) - 1, 'other topic')}"
     for topic, count in sorted(read.items()):
-        where = f"group {store.application} has committed offsets in {count} of the topic's {survey.topics()[topic]} partitions"
+        partitions = counted(survey.topics()[topic], "partition")
+        where = f"group {store.application} has committed offsets in {count} of the topic's {partitions}"
         detail = f"{where}{others}" if not is_global else f"{where}, and {store.name} is a global store"
         yield (NO_GLOBAL if is_global else COMMITTED).of_topic(topic, detail, application=store.application)
 

@@ -120,7 +120,7 @@ def _with_subject(
             census=without_key_ids(census, census.ids(Role.KEY)),
             source=source,
             not_looked_at=f"{subject} exists, but the keys do not fit it: srfix read {counted(len(read), 'key')}, each "
-            f"of {size} bytes (like {_raw_type(size)} keys), and {len(fitting) or 'none'} of them decode. srfix "
+            f"of {counted(size, 'byte')} (like {_raw_type(size)} keys), and {len(fitting) or 'none'} of them decode. srfix "
             "treated them as keys without a schema, and the subject as a left-over",
             could_hide=bool(fitting),
         )
@@ -159,7 +159,7 @@ def _without_subject(census: Census, sample: KeySample, shares: _Shares, source:
     elif proven > 0.5 and _are_raw_sized(sample.keys) and (len(decoding) < max(_ENOUGH, len(sample.keys))):
         size = sample.keys[0].size
         why = (
-            f"there is no key subject; {read}, each of {size} bytes (like {_raw_type(size)} keys), and {decided}. "
+            f"there is no key subject; {read}, each of {counted(size, 'byte')} (like {_raw_type(size)} keys), and {decided}. "
             "These are too few to decide whether a schema registry serializer wrote the keys"
         )
     elif proven > 0.5:

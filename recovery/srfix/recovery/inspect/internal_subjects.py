@@ -91,16 +91,19 @@ def list_internal_subjects(
     listing = cluster.groups()
     every = registry.subjects(deleted=True)
     live = frozenset(registry.subjects())
+    internal = [subject for subject in every if _topic_of(subject) is not None]
     skipped: list[Skipped] = []
     if listing.problem is not None:
+        unknown = "name an application with --application"
+        if application is not None:
+            unknown = f"so srfix does not know whether the application {application!r} is gone"
         skipped.append(
             Skipped(
                 what="the list of consumer groups",
-                reason=f"{listing.problem}; name an application with --application",
-                could_hide=True,
+                reason=f"{listing.problem}; {unknown}",
+                could_hide=bool(internal),  # names alone show whether a subject is internal
             )
         )
-    internal = [subject for subject in every if _topic_of(subject) is not None]
     ids: defaultdict[Subject, set[int]] = defaultdict(set)
     if internal:
         try:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from srfix.recovery.errors import AppliedInPartError, PlanError, RolledBackInPartError
+from srfix.recovery.ids_in_words import counted
 from srfix.recovery.plans.documents import PlanT, StepT
 from srfix.recovery.plans.journal import JournalFiles, StateT
 from srfix.recovery.plans.journal_file import Journal, says_nothing, set_aside
@@ -149,7 +150,7 @@ class CarryingOut(ABC, Generic[PlanT, StateT, StepT, EventT]):
             if not done and self.has_left_nothing(error):
                 raise
             raise AppliedInPartError(
-                f"{error} {self.what} stopped after {done} of {len(self.plan.actions)} steps; the journal "
+                f"{error} {self.what} stopped after {done} of {counted(len(self.plan.actions), 'step')}; the journal "
                 f"{self.journal.path} names the steps. {self.still_open()}Remove the cause and run the same srfix apply "
                 "again, or undo these steps with srfix rollback."
             ) from error

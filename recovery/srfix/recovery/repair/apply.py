@@ -11,11 +11,13 @@ from typing import Final
 from srfix.recovery.actions.actions import (
     Action,
     Register,
+    SetCompatibility,
     SetMode,
     SoftDelete,
     added_versions,
     as_it_came,
     has_happened,
+    has_happened_in_part,
     perform,
     with_given_ids,
 )
@@ -41,6 +43,7 @@ from srfix.serde.errors import RegistryError, SrfixError, UsageError
 from srfix.serde.schemas.errors import RegistryAnswerError
 from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Subject
+from srfix.serde.wire import SchemaId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,11 +163,36 @@ class _Repair(CarryingOut[Plan, RepairState, Action, RepairEvent]):
             step = settle_in_flight(self.state, self.registry, self.journal)
             changed = self._changed()
         if changed is not None:
+            if self.is_new and self._has_all():
+                raise PlanError(
+                    f"Every change of this {'plan' if self.part is self.plan else 'part of the plan'} is already in the "
+                    f"registry, but {self.journal.path} does not record it. Perhaps an earlier run had another journal, or "
+                    "its journal is lost. This run wrote nothing. To check the repair, run srfix verify with the plan. "
+                    "srfix rollback can undo these changes only with the journal of the run that made them."
+                )
             raise PlanError(
                 f"The registry has changed since the plan was made: {changed}. This run wrote nothing. Make a new "
                 "plan with srfix plan."
             )
         return None if step is None else StepFound(action=self.state.actions[step])
+
+    def _has_all(self) -> bool:
+        """True if the registry shows everything that the part of the plan leaves, whoever did it."""
+        ids: dict[int, SchemaId] = {}
+        live: set[tuple[Subject, SchemaId]] = set()
+        now = {subject: read_subject_state(self.registry, subject) for subject in self.part.expects}
+        for step in self.part.actions:
+            before, present = self.part.expects[step.subject], now[step.subject]
+            action = as_it_came(with_given_ids(step, ids), before, present, self.registry)
+            is_passing = isinstance(action, SetCompatibility | SetMode)
+            if not (is_passing or has_happened_in_part(action, before, present)):
+                return False
+            if isinstance(action, Register):
+                ids[action.step] = action.schema_id
+                live.add((action.subject, action.schema_id))
+            elif isinstance(action, SoftDelete):
+                live.discard((action.subject, action.schema_id))
+        return all(schema_id in {version.schema_id for version in now[subject].live} for subject, schema_id in live)
 
     def carry_out(self, step: Action) -> StepDone:
         action = with_given_ids(step, self.state.ids_by_step)

@@ -20,6 +20,7 @@ from srfix.recovery.actions.actions import (
     SoftDelete,
 )
 from srfix.recovery.facts.refusals import WRITABLE_MODES, mode_in_force
+from srfix.recovery.ids_in_words import counted
 from srfix.recovery.registry import Registry
 from srfix.recovery.repair.plan_file import Plan, plan_document
 from srfix.serde.errors import RegistryError
@@ -52,8 +53,8 @@ def _room(plan: Plan, journal_path: Path) -> Iterator[str]:
         return  # the attempt to open the journal gives a better message
     if free < needed:
         yield (
-            f"The disk of {journal_path.parent} has {free:,} bytes left; the journal may need {needed:,}. Make room, or "
-            "give another place with --journal."
+            f"The disk of {journal_path.parent} has {counted(free, 'byte')} left; the journal may need {needed:,}. Make "
+            "room, or give another place with --journal."
         )
 
 

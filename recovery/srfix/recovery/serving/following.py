@@ -21,6 +21,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import OffsetSpec
 
+from srfix.recovery.ids_in_words import counted
 from srfix.recovery.serving.partition import ServedPartition, ServedStore
 from srfix.recovery.stores.choices import Until
 from srfix.serde.errors import ClusterError, SrfixError
@@ -154,8 +155,8 @@ class Follower:
         self.added = range(count, now)
         if count != now:
             raise ClusterError(
-                f"The topic {topic!r} has {now} partitions now, and had {count}, so that keys may be where this member does "
-                "not look. Restart `srfix serve`."
+                f"The topic {topic!r} has {counted(now, 'partition')} now, and had {count}, so that keys may be where this "
+                "member does not look. Restart `srfix serve`."
             )
 
     def close(self) -> None:

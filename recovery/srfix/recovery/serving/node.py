@@ -44,7 +44,7 @@ class Freshness:
             return None if self.max_lag is None and self.max_lag_ms is None else _NOT_KNOWN
         behind = lag.records
         if self.max_lag is not None and (behind is None or behind > self.max_lag):
-            return _NOT_KNOWN if behind is None else f"its lag of {behind:,} records exceeds {self.max_lag:,}"
+            return _NOT_KNOWN if behind is None else f"its lag of {counted(behind, 'record')} exceeds {self.max_lag:,}"
         if self.max_lag_ms is not None and (lag.lag_ms is None or lag.lag_ms > self.max_lag_ms):
             return _NOT_KNOWN if lag.lag_ms is None else f"its lag of {lag.lag_ms:,} ms exceeds {self.max_lag_ms:,} ms"
         return None

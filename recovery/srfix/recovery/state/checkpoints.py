@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from srfix.recovery.errors import FormatError, StateDirectoryError
+from srfix.recovery.ids_in_words import counted
 from srfix.serde import bounds
 from srfix.serde.files import read_file
 from srfix.serde.subjects.names import Topic
@@ -205,7 +206,7 @@ def parse_offsets(rows: Mapping[bytes, bytes], *, path: str) -> StoreOffsets:
                 raise _bad_rows(path, error.message) from None
             continue
         if len(value) != _LONG.size:
-            raise _bad_rows(path, f"the row {key!r} has {len(value)} bytes instead of 8")
+            raise _bad_rows(path, f"the row {key!r} has {counted(len(value), 'byte')} instead of 8")
         number = int(_LONG.unpack(value)[0])
         if key == _STATUS:
             is_open = number == _OPEN

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from srfix.recovery.ids_in_words import counted
 from srfix.recovery.state.checkpoints import OFFSETS_COLUMN_FAMILY
 from srfix.serde import bounds
 from srfix.serde.files import read_file
@@ -136,7 +137,8 @@ def options_that_hurt(options: RocksDBOptions) -> tuple[str, ...]:
         buffer, buffers = _number(of, "write_buffer_size"), _number(of, "max_write_buffer_number")
         if buffer is not None and buffer < 1 << 20:
             sentences.append(
-                where + f"memtables have {buffer:,} bytes: RocksDB flushes them all the time, into many small files."
+                where
+                + f"memtables have {counted(buffer, 'byte')}: RocksDB flushes them all the time, into many small files."
             )
         if buffers == 1:
             sentences.append(where + "there is one memtable: writes stall while RocksDB flushes it.")
@@ -222,7 +224,7 @@ def _lines(path: Path) -> Iterator[str]:
 
 def log_that_hurts(log: RocksDBLog, tables: Iterable[int]) -> tuple[str, ...]:
     """Sentences about events that are known to be expensive. Only tombstones in the database's present tables count."""
-    sentences = [f"Writes were held up {count:,} times ({why})." for why, count in sorted(log.stalls.items())]
+    sentences = [f"Writes were held up {counted(count, 'time')} ({why})." for why, count in sorted(log.stalls.items())]
     if log.most_level_0_files:
         sentences.append(f"There were {log.most_level_0_files:,} files on level 0: compaction does not keep up.")
     present = [log.tombstones[number] for number in tables if number in log.tombstones]

@@ -18,6 +18,7 @@ from srfix.recovery.facts.subject_state import read_subject_state
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.facts.topics import Lives, Positions, RoleAnswer, TopicAnswers, TopicQuestion, as_read, standing_of
 from srfix.recovery.findings import Diagnosis, Skipped
+from srfix.recovery.ids_in_words import counted
 from srfix.recovery.topic_check.ids import Judge, resolve_guids
 from srfix.serde.errors import UsageError
 from srfix.serde.subjects.names import Role, Topic, subject_for
@@ -122,7 +123,7 @@ def _positions(question: TopicQuestion, survey: Survey, partitions: tuple[int, .
         listing = survey.cluster.groups()
         reason = f"has no committed offset on topic {question.topic}"
         if listing.problem is None and group not in listing.groups:
-            reason = f"is not among the {len(listing.groups)} groups of this cluster, and {reason}"
+            reason = f"is not among the {counted(len(listing.groups), 'group')} of this cluster, and {reason}"
         raise UsageError(
             f"The group {group!r} {reason}, so srfix cannot know where it would continue to "
             f"read.{did_you_mean(group, listing.groups)} "

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Final
 
+from srfix.recovery.ids_in_words import counted
 from srfix.recovery.topic_plan.logs import NewRecord
 from srfix.serde.errors import ClusterError
 from srfix.serde.properties.kafka_client import ReadOnlyClient
@@ -96,7 +97,9 @@ class KafkaHand(AbstractContextManager["KafkaHand"]):
         if refused:
             raise self._client.failed(doing, refused[0], acl=f"Write on topic {topic!r}")
         if left:
-            raise self._client.failed(doing, f"{left} records were not acknowledged in {self._timeout_s:g} s")
+            raise self._client.failed(
+                doing, f"no acknowledgement of {counted(left, 'record')} in {self._timeout_s:g} s"
+            )
         return count
 
     def close(self) -> None:

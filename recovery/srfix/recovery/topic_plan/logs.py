@@ -104,8 +104,8 @@ def require_no_members(look: Look, application: str, *, why: str) -> None:
         )
     if state.members:
         raise PlanError(
-            f"The application {application!r} runs: its group has {state.members} members ({state.state}). Stop every "
-            f"instance first, because {why}. Nothing was written."
+            f"The application {application!r} runs: its group has {counted(state.members, 'member')} ({state.state}). Stop "
+            f"every instance first, because {why}. Nothing was written."
         )
 
 

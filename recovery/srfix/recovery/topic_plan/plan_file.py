@@ -177,7 +177,7 @@ class TopicPlan:
 
 def describe(plan: TopicPlan, step: TopicStep) -> str:
     if step.partition is None:
-        return f"create the topic {plan.work.topic} with {len(plan.work.partitions)} partitions"
+        return f"create the topic {plan.work.topic} with {counted(len(plan.work.partitions), 'partition')}"
     rows = plan.work.partitions[step.partition]
     what = counted(rows.rows, "row" if step.kind == FILL_PARTITION else "tombstone")
     return f"write {what} to {plan.work.topic}[{step.partition}]"

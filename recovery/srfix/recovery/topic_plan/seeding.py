@@ -129,7 +129,7 @@ def _empty_ends(look: Look, changelog: Topic, count: int) -> tuple[int, ...]:
     partitions = count_of(look, changelog)
     if partitions != count:
         raise PlanError(
-            f"The topic {changelog} has {partitions} partitions, but the source has {count}. Kafka Streams would "
+            f"The topic {changelog} has {counted(partitions, 'partition')}, but the source has {count}. Kafka Streams would "
             "refuse this. If nothing needs this topic, delete it and plan again."
         )
     configs = known_configs(look, changelog)
@@ -145,8 +145,8 @@ def _empty_ends(look: Look, changelog: Topic, count: int) -> tuple[int, ...]:
         rows = live(newest_of(look, changelog, partition, log, Isolation.READ_UNCOMMITTED))
         if rows:
             raise PlanError(
-                f"The topic {changelog}[{partition}] holds {len(rows):,} rows already: the store has a changelog of its own, "
-                "or another run fills it. To continue that run, use srfix apply with its plan. No new plan was made."
+                f"The topic {changelog}[{partition}] holds {counted(len(rows), 'row')} already: the store has a changelog of "
+                "its own, or another run fills it. To continue that run, use srfix apply with its plan. No new plan was made."
             )
     return tuple(logs[partition][1] for partition in range(count))
 

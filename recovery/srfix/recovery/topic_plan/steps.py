@@ -46,9 +46,8 @@ def check_seed(work: SeedChangelog, look: Look, *, may_exist: bool, must_exist: 
     topics = look.topics()
     count = len(work.partitions)
     if topics.get(work.source) != count:
-        raise changed(
-            f"the topic {work.source} has {topics.get(work.source, 0)} partitions now; when the plan was made it had {count}"
-        )
+        now = counted(topics.get(work.source, 0), "partition")
+        raise changed(f"the topic {work.source} has {now} now; when the plan was made it had {count}")
     logs = restorable(look, work.application, work.source, count)
     for part in work.partitions:
         committed = logs[part.partition][1]
@@ -64,7 +63,9 @@ def check_seed(work: SeedChangelog, look: Look, *, may_exist: bool, must_exist: 
         raise changed(f"there is no topic {work.changelog} any more")
     if exists:
         if topics[work.changelog] != count:
-            raise changed(f"the topic {work.changelog} has {topics[work.changelog]} partitions and not {count}")
+            raise changed(
+                f"the topic {work.changelog} has {counted(topics[work.changelog], 'partition')} and not {count}"
+            )
         configs = known_configs(look, work.changelog)
         for name in (CLEANUP_POLICY, TIMESTAMP_TYPE):
             if configs[name] != work.configs[name]:
@@ -76,7 +77,7 @@ def check_seed(work: SeedChangelog, look: Look, *, may_exist: bool, must_exist: 
             stands = standing(work, look, part, rows)
             if stands and part.partition not in begun:
                 raise changed(
-                    f"{work.changelog}[{part.partition}] holds {len(stands):,} rows that this run did not write"
+                    f"{work.changelog}[{part.partition}] holds {counted(len(stands), 'row')} that this run did not write"
                 )
 
 
@@ -275,7 +276,7 @@ def check_expiry(work: ExpireKeys, look: Look, kept_path: Path) -> None:
     count, partitions = len(work.partitions), look.topics().get(work.topic)
     if partitions != count:
         raise changed(
-            f"the topic {work.topic} has {partitions or 0} partitions now; when the plan was made it had {count}"
+            f"the topic {work.topic} has {counted(partitions or 0, 'partition')} now; when the plan was made it had {count}"
         )
     configs = known_configs(look, work.topic)
     for name, value in work.configs.items():

@@ -61,7 +61,7 @@ def verify_topic_plan(
     elif (count := look.topics().get(work.topic)) is None:
         why = f"this user cannot see a topic {work.topic}: the plan was not applied yet, or the topic was deleted since"
     elif count != len(work.partitions):
-        why = f"{work.topic} has {count} partitions and not {len(work.partitions)}: it was recreated"
+        why = f"{work.topic} has {counted(count, 'partition')} and not {len(work.partitions)}: it was recreated"
     if why is not None:
         yield TopicCheck(outcome=TopicOutcome.FAILS, what=why)
         return

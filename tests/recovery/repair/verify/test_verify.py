@@ -21,6 +21,7 @@ from srfix.recovery.repair.plan_file import Omission
 from srfix.recovery.repair.verify.events import Confirmed, NotLookedAt, Problem
 from srfix.recovery.repair.verify.verify import circumstances_now, outcome_of
 from srfix.serde import Role, Schema, Subject, Topic
+from srfix.serde.errors import AccessDeniedError
 from srfix.serde.schemas.errors import RegistryAnswerError
 from srfix.serde.wire import SchemaId, frame_id
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
@@ -137,6 +138,28 @@ class TestVerify:
             assert "--bootstrap-servers" in event.what
             assert list(broker.topics) == ["elsewhere"]
 
+    @pytest.mark.parametrize("what", ["broker", "topic"])
+    def test_what_the_registry_shows_is_said_even_if_no_row_can_be_read(
+        self, world: World, repaired: Plan, what: str
+    ) -> None:
+        """Seen: only the broker's error, and no word about the subjects, which the registry showed."""
+        with Cluster({"bootstrap.servers": "127.0.0.1:1"}, timeout_s=0.5) as nobody:
+            events = list(
+                verify(repaired, nobody, world.engine, world.client())
+                if what == "broker"
+                else verify(repaired, world.cluster, Denied(), world.client())
+            )
+            world.client().delete_version(PHANTOM, 2, permanent=True)
+            (problem,) = [
+                each for each in verify(repaired, nobody, Denied(), world.client()) if isinstance(each, Problem)
+            ]
+        unseen, *others = events
+        assert isinstance(unseen, NotLookedAt)
+        assert unseen.what.startswith("topic users. No row of it was decoded, and only the registry was checked. ")
+        assert [type(each) for each in others] == [Confirmed] * 3
+        assert others[0].what == "schema id 1 is registered here; its rows were not read"
+        assert problem.what.startswith("schema id 1 is not registered here")
+
     def test_a_partition_that_was_not_read_to_its_end_is_said(self, world: World, repaired: Plan) -> None:
         events = list(verify(repaired, world.cluster, StoppedEarly(world.engine), world.client()))
         (unseen,) = [event for event in events if isinstance(event, NotLookedAt)]
@@ -199,6 +222,11 @@ class TestVerify:
         fault = Fault(method="POST", action=Answer(status=500, body=body))
         with world.registry.intercept(fault), pytest.raises(RegistryAnswerError):
             world.verify(repaired)
+
+
+class Denied:
+    def count(self, *_given: object, **_options: object) -> Census:
+        raise AccessDeniedError("This user may not read the topic 'users'.", acl="Read on topic 'users'")
 
 
 class StoppedEarly:

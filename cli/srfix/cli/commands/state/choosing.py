@@ -15,7 +15,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.values import handing_over, option
 from srfix.cli.output.speaking import say_aside
 from srfix.recovery.errors import NotPermittedError
-from srfix.recovery.ids_in_words import enumerated
+from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.serde.errors import UsageError
 from srfix.serde.hints import nearest
 
@@ -134,7 +134,7 @@ def damage_lines(stores: Iterable[StateStore]) -> Iterator[str]:
         for damage in store.damage:
             if damage.is_shut:
                 continue
-            after = f", after {damage.rows_before:,} rows" if damage.rows_before else ""
+            after = f", after {counted(damage.rows_before, 'row')}" if damage.rows_before else ""
             yield f"Damaged: store {store.name} of task {store.task.name}{after}: {damage.problem}"
             can_be_mended = can_be_mended or not store.is_in_use
         if store.damages > len(store.damage):

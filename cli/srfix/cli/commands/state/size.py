@@ -86,6 +86,8 @@ def _blocks(pairs: Sequence[tuple[StateStore, SizedStore]]) -> Iterator[Block]:
     for _store, sized_store in pairs:
         ages.update({age.age: age.entries for age in sized_store.ages})
     if any(ages.values()):
+        if timeless := sum(sized_store.entries for _store, sized_store in pairs) - ages.total():
+            ages["not stored"] = timeless  # a plain store keeps no time beside a row
         yield Bars(("age", "entries"), tuple((name, (count,)) for name, count in ages.items()), title="Ages of rows")
     rocksdb_rows = dict.fromkeys(
         (

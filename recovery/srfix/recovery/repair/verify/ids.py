@@ -61,8 +61,12 @@ class AskedIds:
             },
         )
 
-    def events(self, registry: ReadableRegistry, *, is_partial: bool = False) -> Iterator[Event]:
+    def events(self, registry: ReadableRegistry, *, is_partial: bool = False, is_read: bool = True) -> Iterator[Event]:
         """By ascending id. A topic that was not read to its end counts as partial: unread records may carry an id."""
+        some = "among the records that were read (not all of them) " if is_partial else ""
+        not_live = (
+            f"; no live row {some}carries id {{}}, so none was decoded" if is_read else "; its rows were not read"
+        )
         registered = (self.memberships[schema_id] for schema_id in self.texts)
         if self.texts and all(not m.is_known or (m.is_missing and m.problem is None) for m in registered):
             yield Problem(
@@ -71,18 +75,17 @@ class AskedIds:
                 "it was rolled back, or this is not the plan's registry",
             )
         for membership in self.memberships.values():
-            yield self._event(membership, registry, is_partial=is_partial)
+            yield self._event(membership, registry, not_live)
 
-    def _event(self, membership: Membership, registry: ReadableRegistry, *, is_partial: bool) -> Event:
+    def _event(self, membership: Membership, registry: ReadableRegistry, not_live: str) -> Event:
         schema_id = membership.schema_id
         problem = self._problem(membership) or self._another_content(membership, registry)
         if problem is not None:
             return Problem(subject=self.finding.subject, what=f"schema id {schema_id}{problem}", schema_id=schema_id)
-        some = "among the records that were read (not all of them) " if is_partial else ""
-        not_live = "" if schema_id in self.live else f"; no live row {some}carries id {schema_id}, so none was decoded"
+        rows = "" if schema_id in self.live else not_live.format(schema_id)
         return Confirmed(
             subject=self.finding.subject,
-            what=f"schema id {schema_id} {self._registration_in_words(membership)}{not_live}",
+            what=f"schema id {schema_id} {self._registration_in_words(membership)}{rows}",
             schema_id=schema_id,
         )
 

@@ -34,7 +34,7 @@ from srfix.recovery.repair.verify.stores import (
     store_of,
 )
 from srfix.recovery.topic_check.examine import TopicCheck, check_topic
-from srfix.serde.errors import UsageError
+from srfix.serde.errors import ClusterError, UsageError
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Role, Subject, Topic
@@ -73,9 +73,10 @@ def verify(
     the plan repairs only one of the two. It looks up, by content and with `deleted=true`, each id in the plan (live or
     not) and each id that a restore loads, and compares the answered id. For each (id, partition), it decodes at least
     one live record under the phantom subject alone. The subject's configuration and mode must be what they were before
-    the repair. A planned subject without a live row counts as not looked at. Schemas that the plan left out, and
-    look-ups by key that miss repaired rows (SRF005), are problems. A topic's finding is checked again as its reader
-    reads; one row of each (id, partition) is read, even if `every_row` reads all rows of a store.
+    the repair. A planned subject without a live row counts as not looked at. So does a topic that cannot be read; then
+    the registry alone is checked. Schemas that the plan left out, and look-ups by key that miss repaired rows (SRF005),
+    are problems. A topic's finding is checked again as its reader reads; one row of each (id, partition) is read, even
+    if `every_row` reads all rows of a store.
 
     :param registry: a fresh client, so that no remembered answer of an earlier step is used.
     :param supplied: state directories, topologies and ksqlDB's answers: they, or the plan, show a global table, whose
@@ -85,7 +86,6 @@ def verify(
     :param max_records: records of each topic after which its census stops, too.
     :param isolation: how restores read, if the person said; otherwise the application's transactional ids decide.
     :param every_row: reads every live row besides; with None, only one row for each schema id and partition is read.
-    :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
     """
     registry = usable(registry)
@@ -124,35 +124,63 @@ class _Run:
     _looked: dict[tuple[Topic, Role, Subject | None], TopicCheck] = field(default_factory=dict)
 
     def events(self) -> Iterator[Event]:
-        topics, survey = self.survey.cluster.topics(), self.survey
+        topics = self._topics()
         subjects = {finding.subject for finding in self.plan.findings}
         for finding in self.plan.findings:
             deletions = [a for a in self.plan.actions if isinstance(a, DeleteVersion) and a.subject == finding.subject]
             if deletions:
                 yield from deleted(deletions, self.registry)
                 continue
-            partitions = topics.get(finding.source_topic)
-            if partitions is None:
-                yield from self._without_topic(finding)
-                continue
-            if finding.read is not None:
-                yield from topic_events(self.plan, finding, self._look(finding, finding.read), survey)
-                yield from _standing(self.plan.expects[finding.subject], self.registry)
-                continue
-            where = store_of(finding), finding.source_topic
-            is_first = where not in self._keys
-            if is_first:
-                self._keys[where] = keys_of(finding, self._count(finding, partitions), survey)
-            keys = self._keys[where]
-            yield from self._of_finding(finding, keys)
-            if is_first:
-                yield from keys_missed(finding, keys, survey)
-                for beside in self._beside(finding, keys):
-                    subjects.add(beside.subject)
-                    asked_ids = AskedIds.ask(self.plan, beside, keys.census.restorable_ids(beside.role), self.registry)
-                    yield from asked_ids.events(self.registry, is_partial=keys.census.is_partial)
-                    yield from rows_read(beside, keys.census, survey, asked_ids, before=None, window=keys.window)
+            beside: set[Subject] = set()
+            try:
+                if isinstance(topics, ClusterError):
+                    raise topics
+                of_finding = [*self._reading(finding, topics, beside)]
+            except ClusterError as error:
+                yield from self._without_rows(finding, error)
+            else:
+                yield from of_finding
+                subjects |= beside
         yield from left_out_elsewhere(self.plan, self.registry, asked=subjects)
+
+    def _topics(self) -> Mapping[Topic, int] | ClusterError:
+        try:
+            return self.survey.cluster.topics()
+        except ClusterError as error:
+            return error
+
+    def _reading(self, finding: PlannedFinding, topics: Mapping[Topic, int], subjects: set[Subject]) -> Iterator[Event]:
+        """Adds the subjects of the store that it asks beside the finding's to `subjects`."""
+        partitions, survey = topics.get(finding.source_topic), self.survey
+        if partitions is None:
+            yield from self._without_topic(finding)
+            return
+        if finding.read is not None:
+            yield from topic_events(self.plan, finding, self._look(finding, finding.read), survey)
+            yield from _standing(self.plan.expects[finding.subject], self.registry)
+            return
+        where = store_of(finding), finding.source_topic
+        is_first = where not in self._keys
+        if is_first:
+            self._keys[where] = keys_of(finding, self._count(finding, partitions), survey)
+        keys = self._keys[where]
+        yield from self._of_finding(finding, keys)
+        if is_first:
+            yield from keys_missed(finding, keys, survey)
+            for beside in self._beside(finding, keys):
+                subjects.add(beside.subject)
+                asked_ids = AskedIds.ask(self.plan, beside, keys.census.restorable_ids(beside.role), self.registry)
+                yield from asked_ids.events(self.registry, is_partial=keys.census.is_partial)
+                yield from rows_read(beside, keys.census, survey, asked_ids, before=None, window=keys.window)
+
+    def _without_rows(self, finding: PlannedFinding, error: ClusterError) -> Iterator[Event]:
+        """What the registry alone shows."""
+        yield NotLookedAt(
+            subject=finding.subject,
+            what=f"topic {finding.source_topic}. No row of it was decoded, and only the registry was checked. "
+            f"{error.message.removesuffix('.')}",
+        )
+        yield from self._of_registry(finding)
 
     def _count(self, finding: PlannedFinding, partitions: int) -> Census:
         store = store_of(finding)
@@ -195,7 +223,10 @@ class _Run:
             subject=finding.subject,
             what=f"topic {finding.source_topic}{whose}, does not exist in this cluster; check --bootstrap-servers",
         )
-        yield from AskedIds.ask(self.plan, finding, (), self.registry).events(self.registry, is_partial=True)
+        yield from self._of_registry(finding)
+
+    def _of_registry(self, finding: PlannedFinding) -> Iterator[Event]:
+        yield from AskedIds.ask(self.plan, finding, (), self.registry).events(self.registry, is_read=False)
         yield from _standing(self.plan.expects[finding.subject], self.registry)
 
     def _of_finding(self, finding: PlannedFinding, keys: KeyRole) -> Iterator[Event]:

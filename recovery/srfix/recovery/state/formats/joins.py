@@ -25,6 +25,7 @@ from enum import Enum
 from typing import Final
 
 from srfix.recovery.errors import FormatError
+from srfix.recovery.ids_in_words import counted
 
 _VARIABLE_SIZE: Final = 1
 _NULL: Final = -1
@@ -62,7 +63,7 @@ class SidedValue:
 
 def decode_join_side_key(stored: bytes) -> JoinSideKey:
     if len(stored) < _LONG.size + 1:
-        raise FormatError(f"a key has {len(stored)} bytes, and its time and side need {_LONG.size + 1}")
+        raise FormatError(f"a key has {counted(len(stored), 'byte')}, and its time and side need {_LONG.size + 1}")
     timestamp = int(_LONG.unpack_from(stored)[0])
     return JoinSideKey(key=stored[_LONG.size + 1 :], timestamp_ms=timestamp, side=_side(stored[_LONG.size]))
 
@@ -79,7 +80,7 @@ def encode_sided_value(value: SidedValue) -> bytes:
 
 def decode_list(stored: bytes) -> tuple[bytes | None, ...]:
     if len(stored) < _HEAD.size:
-        raise FormatError(f"a list has {len(stored)} bytes, and its head needs {_HEAD.size}")
+        raise FormatError(f"a list has {counted(len(stored), 'byte')}, and its head needs {_HEAD.size}")
     strategy, count = _HEAD.unpack_from(stored)
     if strategy != _VARIABLE_SIZE:
         raise FormatError(f"a list begins with {strategy}, but lists of joins begin with {_VARIABLE_SIZE}")
@@ -97,12 +98,12 @@ def decode_list(stored: bytes) -> tuple[bytes | None, ...]:
             continue
         if length < 0 or length > len(stored) - at:
             raise FormatError(
-                f"entry {len(entries) + 1} of a list claims {length} bytes, but {len(stored) - at} follow"
+                f"entry {len(entries) + 1} of a list claims {counted(length, 'byte')}, but {len(stored) - at} follow"
             )
         entries.append(stored[at : at + length])
         at += length
     if at != len(stored):
-        raise FormatError(f"a list has {len(stored) - at} bytes too many after its entries")
+        raise FormatError(f"a list has {counted(len(stored) - at, 'byte')} too many after its entries")
     return tuple(entries)
 
 
@@ -140,17 +141,17 @@ class Subscription:
 
 def decode_combined_key(stored: bytes) -> CombinedKey:
     if len(stored) < _INT.size:
-        raise FormatError(f"a key has {len(stored)} bytes, and the length in it needs {_INT.size}")
+        raise FormatError(f"a key has {counted(len(stored), 'byte')}, and the length in it needs {_INT.size}")
     length = int(_INT.unpack_from(stored)[0])
     if not 0 <= length <= len(stored) - _INT.size:
-        raise FormatError(f"a foreign key claims {length} bytes, but {len(stored) - _INT.size} follow")
+        raise FormatError(f"a foreign key claims {counted(length, 'byte')}, but {len(stored) - _INT.size} follow")
     at = _INT.size + length
     return CombinedKey(foreign_key=stored[_INT.size : at], primary_key=stored[at:])
 
 
 def decode_subscription(stored: bytes) -> Subscription:
     if len(stored) < _HEAD_SIZE:
-        raise FormatError(f"a subscription has {len(stored)} bytes, and its head needs {_HEAD_SIZE}")
+        raise FormatError(f"a subscription has {counted(len(stored), 'byte')}, and its head needs {_HEAD_SIZE}")
     version, instruction = stored[0] & ~_HASH_IS_NULL, stored[1]
     if version not in _VERSIONS:
         raise FormatError(f"version {version} of subscriptions is not known")
@@ -163,7 +164,7 @@ def decode_subscription(stored: bytes) -> Subscription:
         at += _HASH_SIZE
     end = len(stored) - (_INT.size if version else 0)
     if at > end:
-        raise FormatError(f"a subscription of {len(stored)} bytes is cut short")
+        raise FormatError(f"a subscription of {counted(len(stored), 'byte')} is cut short")
     return Subscription(
         version=version,
         instruction=instruction,

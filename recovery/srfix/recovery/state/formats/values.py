@@ -24,6 +24,7 @@ from operator import itemgetter
 from typing import Final, TypeAlias, TypeVar, cast
 
 from srfix.recovery.errors import FormatError
+from srfix.recovery.ids_in_words import counted
 from srfix.serde.java_ints import read_varint, written_varint
 
 Headers = tuple[tuple[str, bytes | None], ...]
@@ -96,7 +97,9 @@ def encode_aggregate_with_headers(payload: bytes, _timestamp_ms: int | None, hea
 
 def _timestamp(value: bytes, at: int) -> int | None:
     if len(value) - at < _TIMESTAMP.size:
-        raise FormatError(f"a value has {_bytes(len(value) - at)}, but its timestamp alone needs {_TIMESTAMP.size}")
+        raise FormatError(
+            f"a value has {counted(len(value) - at, 'byte')}, but its timestamp alone needs {_TIMESTAMP.size}"
+        )
     number = int(_TIMESTAMP.unpack_from(value, at)[0])
     return None if number == _NO_TIMESTAMP else number
 
@@ -112,7 +115,9 @@ def _leading_headers(value: bytes) -> tuple[Headers, int]:
     size, start = _varint(value, 0, len(value))
     end = start + size
     if size < 0 or end > len(value):
-        raise FormatError(f"a value's headers claim {size} bytes, but {_bytes(len(value) - start)} follow")
+        raise FormatError(
+            f"a value's headers claim {counted(size, 'byte')}, but {counted(len(value) - start, 'byte')} follow"
+        )
     return (_headers(value, start, end) if size else ()), end
 
 
@@ -128,7 +133,7 @@ def _headers(value: bytes, at: int, end: int) -> Headers:
             raise FormatError("a header of a value has no name")
         headers.append((name.decode("utf-8", "replace"), content))
     if at != end:
-        raise FormatError(f"a value has {_bytes(end - at)} too many after its headers")
+        raise FormatError(f"a value has {counted(end - at, 'byte')} too many after its headers")
     return tuple(headers)
 
 
@@ -137,7 +142,7 @@ def _sized(value: bytes, at: int, end: int) -> tuple[bytes | None, int]:
     if size == -1:
         return None, at
     if size < 0 or at + size > end:
-        raise FormatError(f"a header of a value claims {size} bytes, but {_bytes(end - at)} follow")
+        raise FormatError(f"a header of a value claims {counted(size, 'byte')}, but {counted(end - at, 'byte')} follow")
     return value[at : at + size], at + size
 
 
@@ -161,10 +166,6 @@ def _varint(value: bytes, at: int, end: int) -> tuple[int, int]:
         return read_varint(value, at, end)
     except (IndexError, ValueError):
         raise FormatError("a size before the headers of a value is cut short, or invalid") from None
-
-
-def _bytes(count: int) -> str:
-    return "1 byte" if count == 1 else f"{count} bytes"
 
 
 def or_none(column: tuple[_T, ...]) -> tuple[_T, ...] | None:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from srfix.recovery.errors import FormatError
+from srfix.recovery.ids_in_words import counted
 
 LATEST_SEGMENT: Final = -1
 
@@ -48,7 +49,7 @@ class VersionedRecord:
 def decode_versioned_key(stored: bytes) -> tuple[bytes, int]:
     """The key, and its segment."""
     if len(stored) < _LONG.size:
-        raise FormatError(f"a key has {len(stored)} bytes, but its segment alone needs {_LONG.size}")
+        raise FormatError(f"a key has {counted(len(stored), 'byte')}, but its segment alone needs {_LONG.size}")
     segment = int(_LONG.unpack_from(stored)[0])
     if segment < LATEST_SEGMENT:
         raise FormatError(f"there is no segment {segment}")
@@ -63,7 +64,9 @@ def encode_versioned_key(key: bytes, segment: int) -> bytes:
 
 def decode_latest(stored: bytes) -> VersionedRecord:
     if len(stored) < _LONG.size:
-        raise FormatError(f"a latest value has {len(stored)} bytes, but its timestamp alone needs {_LONG.size}")
+        raise FormatError(
+            f"a latest value has {counted(len(stored), 'byte')}, but its timestamp alone needs {_LONG.size}"
+        )
     valid_from = int(_LONG.unpack_from(stored)[0])
     return VersionedRecord(payload=stored[_LONG.size :], valid_from_ms=valid_from, valid_to_ms=None)
 
@@ -77,7 +80,7 @@ def encode_latest(record: VersionedRecord) -> bytes:
 def decode_versioned_segment(stored: bytes) -> tuple[VersionedRecord, ...]:
     """The records, newest first; each is valid until the one before it begins."""
     if len(stored) < _HEAD.size:
-        raise FormatError(f"a segment has {len(stored)} bytes, but its head needs {_HEAD.size}")
+        raise FormatError(f"a segment has {counted(len(stored), 'byte')}, but its head needs {_HEAD.size}")
     valid_to, least = _HEAD.unpack_from(stored)
     entries: list[tuple[int, int, int]] = []
     at = _HEAD.size
@@ -97,12 +100,12 @@ def decode_versioned_segment(stored: bytes) -> tuple[VersionedRecord, ...]:
     records: list[VersionedRecord] = []
     for valid_from, until, size in reversed(entries):
         if size > len(stored) - at:
-            raise FormatError(f"a value of a segment claims {size} bytes, but {len(stored) - at} follow")
+            raise FormatError(f"a value of a segment claims {counted(size, 'byte')}, but {len(stored) - at} follow")
         payload = stored[at : at + size] if size >= 0 else None
         at += max(size, 0)
         records.append(VersionedRecord(payload=payload, valid_from_ms=valid_from, valid_to_ms=until))
     if at != len(stored):
-        raise FormatError(f"a segment has {len(stored) - at} bytes too many after its values")
+        raise FormatError(f"a segment has {counted(len(stored) - at, 'byte')} too many after its values")
     return tuple(reversed(records))
 
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from srfix.recovery.errors import FormatError
+from srfix.recovery.ids_in_words import counted
 from srfix.serde.errors import DecodeError, UsageError
 from srfix.serde.windowed import Window, WindowKind, join, split
 
@@ -105,7 +106,9 @@ class WindowedKeys:
 
     def _require(self, stored: bytes, first: bytes) -> None:
         if not stored.startswith(first) or len(stored) < 1 + self.tail.size:
-            raise FormatError(f"a key of {len(stored)} bytes does not have the form that begins with {first.hex()}")
+            raise FormatError(
+                f"a key of {counted(len(stored), 'byte')} does not have the form that begins with {first.hex()}"
+            )
 
 
 _WINDOW: Final = struct.Struct(">qi")
