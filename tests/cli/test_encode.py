@@ -154,7 +154,7 @@ class TestPayloadsFromStdin:
         assert said(done, 1) == ['{"A": 0}', '{"A": 1}']
         line_2, line_4, total = done.stderr.splitlines()
         assert line_2.startswith("Line 2: The payload 'zz' is not hexadecimal (")
-        assert line_4.startswith("Line 4: DecodeError: A value: The 1 bytes of the body are not a message")
+        assert line_4.startswith("Line 4: DecodeError: A value: The body of 1 byte is not a message")
         assert total == "4 payloads read, 2 of them not decoded."
 
     def test_bytes_that_are_no_text_are_a_bad_line(self) -> None:

@@ -511,8 +511,8 @@ WITHOUT: dict[str, tuple[str, bytes, bytes, str | None]] = {
     "2^40 in INT": ("A INT", number(1, 1), number(1, 2**40), None),
     "a decimal of 300,000 bytes": ("A DECIMAL(38, 2)", part(1, part(1, b"\x01")), part(1, part(1, b"\x7f" * 300_000)), "does not fit the column type DECIMAL(38, 2)"),
     "no UTF-8": ("A STRING", part(1, b"x"), part(1, b"\xff"), "String field had bad UTF-8"),
-    "a length of 2^63": ("A STRING", part(1, b"x"), b"\x0a" + varint(2**63), "The 11 bytes of the body are not a message"),
-    "a registry's frame": ("A BIGINT", number(1, 1), b"\x00\x00\x00\x00\x01\x00" + number(1, 1), "The 8 bytes of the body are not a message"),
+    "a length of 2^63": ("A STRING", part(1, b"x"), b"\x0a" + varint(2**63), "The body of 11 bytes is not a message"),
+    "a registry's frame": ("A BIGINT", number(1, 1), b"\x00\x00\x00\x00\x01\x00" + number(1, 1), "The body of 8 bytes is not a message"),
 }  # fmt: skip
 
 

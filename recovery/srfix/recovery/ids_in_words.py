@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from srfix.serde.printable import counted as counted
+
 MOST_NAMED: Final = 20
 """How many ids are named; the rest is counted. A topic of garbage seems to carry thousands of ids."""
 
@@ -28,8 +30,3 @@ def enumerated(ids: Iterable[object], *, most: int = MOST_NAMED) -> str:
 def _named(ids: Iterable[object], most: int) -> list[str]:
     texts = [str(schema_id) for schema_id in ids]
     return texts if len(texts) <= most else [*texts[:most], f"{len(texts) - most:,} more"]
-
-
-def counted(count: int, what: str) -> str:
-    """`1 finding`, `1,200 findings`; only for nouns with a plural in s."""
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

@@ -83,6 +83,11 @@ def bounded(text: str, limit: int | None = None) -> str:
     return f"{beginning}... ({len(text) - len(beginning) - len(end):,} more characters) ...{end}"
 
 
+def counted(count: int, what: str) -> str:
+    """`1 finding`, `1,200 findings`; only for nouns with a plural in s."""
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
 def capitalized(text: str) -> str:
     """The text with its first letter in upper case, for the beginning of a sentence."""
     return text[0].upper() + text[1:]

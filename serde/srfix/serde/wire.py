@@ -30,6 +30,7 @@ from srfix.serde.errors import (
     WireError,
 )
 from srfix.serde.java_ints import INT_MAX
+from srfix.serde.printable import counted
 from srfix.serde.subjects.names import Role
 
 SchemaId = NewType("SchemaId", int)
@@ -111,7 +112,7 @@ def _header(headers: Headers, role: Role) -> bytes | None:
     if not present:
         return None
     if not isinstance(header_value, bytes) or len(header_value) < PREFIX_GUID_SIZE or header_value[0] != _MAGIC_GUID:
-        size = "null" if header_value is None else f"{len(header_value)} bytes"
+        size = "null" if header_value is None else counted(len(header_value), "byte")
         raise MalformedHeaderError(
             f"The record header {name} holds {size}; it must hold the byte 01 and a 16-byte schema GUID. "
             "Something other than Confluent's HeaderSchemaIdSerializer wrote this header."
@@ -167,7 +168,7 @@ def parse(payload: bytes | None, *, headers: Headers = None, role: Role = Role.V
     if magic == _MAGIC_ID:
         if len(payload) < PREFIX_ID_SIZE:
             raise PayloadTooShortError(
-                f"The payload has {_bytes(payload)}; the byte 00 announces a 4-byte schema id, so it "
+                f"The payload has {counted(len(payload), 'byte')}; the byte 00 announces a 4-byte schema id, so it "
                 "needs at least 5. It was cut off, or its producer uses no schema registry serializer."
             )
         schema_id = schema_id_of(payload)
@@ -188,7 +189,7 @@ def parse(payload: bytes | None, *, headers: Headers = None, role: Role = Role.V
     if magic == _MAGIC_GUID:
         if len(payload) < PREFIX_GUID_SIZE:
             raise PayloadTooShortError(
-                f"The payload has {_bytes(payload)}; the byte 01 announces a 16-byte schema GUID, so it "
+                f"The payload has {counted(len(payload), 'byte')}; the byte 01 announces a 16-byte schema GUID, so it "
                 "needs at least 17. It was cut off, or its producer uses no schema registry serializer."
             )
         return Frame(
@@ -257,7 +258,3 @@ def frame_id(schema_id: int, body: bytes) -> bytes:
 def frame_guid(guid: UUID, body: bytes = b"") -> bytes:
     """A payload in the `PREFIX_GUID` framing; without a body, the header's value in `HEADER_GUID`."""
     return bytes((_MAGIC_GUID,)) + guid.bytes + body
-
-
-def _bytes(payload: bytes) -> str:
-    return "1 byte" if len(payload) == 1 else f"{len(payload)} bytes"

@@ -178,7 +178,7 @@ class TestMessageIndexes:
                 Reason.DECODE_FAILED,
             ),
             (b"\x04\x00\x00", DecodeError, r"indexes \[0, 0\] name no message", Reason.DECODE_FAILED),
-            (b"\x00\x0a\x05a", DecodeError, "of the body are not a message drop.First", Reason.DECODE_FAILED),
+            (b"\x00\x0a\x05a", DecodeError, "is not a message drop.First", Reason.DECODE_FAILED),
         ],
     )
     def test_that_are_wrong_are_told_with_a_reason(

@@ -388,7 +388,7 @@ class TestDecoder:
                 "The quotes of the field at character 2 are not closed, or more text follows",
             ),
             (b'1,2\n"', DecodeError, "The quotes of the field at character 4 are not closed"),
-            (b"1,\xff", DecodeError, r"The 3 bytes are not UTF-8, at 2\."),
+            (b"1,\xff", DecodeError, r"The body of 3 bytes is not UTF-8, at 2\."),
             ("1,\ufffe".encode(), DecodeError, r"The body holds U\+FFFE, which ksqlDB takes for an escape"),
         ],
     )

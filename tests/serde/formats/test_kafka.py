@@ -95,7 +95,7 @@ class TestDecoder:
                 _read(sql, bytes(wrong))
 
     def test_bytes_that_are_no_utf_8_are_not_replaced(self) -> None:
-        with pytest.raises(DecodeError, match=r"^The 3 bytes are not UTF-8, at 1\."):
+        with pytest.raises(DecodeError, match=r"^The body of 3 bytes is not UTF-8, at 1\."):
             _read("STRING", b"a\xffb")
 
     @pytest.mark.parametrize("sql", TYPES)

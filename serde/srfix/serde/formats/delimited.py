@@ -50,6 +50,7 @@ from srfix.serde.formats.json.scalars import Misread, scalar_reader
 from srfix.serde.formats.rows.value_check import Misfit, encode_error
 from srfix.serde.interface import Row, Value
 from srfix.serde.java_ints import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
+from srfix.serde.printable import counted
 from srfix.serde.specs import ReadSpec, WriteSpec
 
 HAS_LOCAL_TIMES = False
@@ -212,7 +213,8 @@ def _text(body: bytes) -> str:
     try:
         text = str(body, "utf-8")  # a batch may hold memoryviews, too, which cannot decode themselves
     except UnicodeDecodeError as error:
-        raise DecodeError(f"The {len(body)} bytes are not UTF-8, at {error.start}. {_OTHER_PRODUCER}") from error
+        size = counted(len(body), "byte")
+        raise DecodeError(f"The body of {size} is not UTF-8, at {error.start}. {_OTHER_PRODUCER}") from error
     if _ESCAPE in text:
         raise DecodeError(f"The body holds U+FFFE, which ksqlDB takes for an escape. {_OTHER_PRODUCER}")
     return text

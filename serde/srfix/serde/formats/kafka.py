@@ -29,6 +29,7 @@ from srfix.serde.formats.avro.write.scalars import scalar
 from srfix.serde.formats.rows.checks import record_of
 from srfix.serde.formats.rows.value_check import Misfit, bare_value, encode_error, or_none
 from srfix.serde.interface import Value
+from srfix.serde.printable import counted
 from srfix.serde.specs import ReadSpec, WriteSpec
 
 HAS_LOCAL_TIMES = False
@@ -93,7 +94,7 @@ def _fixed(layout: str, java: str) -> _Read:
             return value
         kind = TruncatedBodyError if len(body) < size else TrailingBytesError
         raise kind(
-            f"The data has {len(body)} bytes, but {java} needs {size}. The column's type is wrong, or the producer "
+            f"The data has {counted(len(body), 'byte')}, but {java} needs {size}. The column's type is wrong, or the producer "
             "uses another serializer."
         )
 
@@ -105,8 +106,8 @@ def _text(body: bytes) -> Value:
         return body.decode()
     except UnicodeDecodeError as error:
         raise DecodeError(
-            f"The {len(body)} bytes are not UTF-8, at {error.start}. To read them nevertheless, declare the column "
-            "as BYTES."
+            f"The body of {counted(len(body), 'byte')} is not UTF-8, at {error.start}. To read it nevertheless, declare "
+            "the column as BYTES."
         ) from error
 
 

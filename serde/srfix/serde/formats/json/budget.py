@@ -13,6 +13,7 @@ from typing import Final, Generic, TypeAlias, TypeVar
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.errors import PayloadBoundError
 from srfix.serde.forking import ForkLock
+from srfix.serde.printable import counted
 
 _CONTAINER: Final = 4
 _CHARACTERS: Final = 32
@@ -51,8 +52,8 @@ class Budget(local):
         if self._left < 0:
             raise PayloadBoundError(
                 f"The rows of the body have more than {self._bounds.budget(self._size):,} values, the limit for a body "
-                f"of {self._size} bytes. It is hostile or corrupt, or you must raise the limits (srfix.serde.bounds: "
-                "values, values_per_byte).",
+                f"of {counted(self._size, 'byte')}. It is hostile or corrupt, or you must raise the limits "
+                "(srfix.serde.bounds: values, values_per_byte).",
                 bound="values",
             )
 

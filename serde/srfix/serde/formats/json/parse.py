@@ -29,6 +29,7 @@ import msgspec
 
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.errors import DecodeError, PayloadBoundError, TrailingBytesError, TruncatedBodyError
+from srfix.serde.printable import counted
 
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | bool | int | float | decimal.Decimal | None"
 """A JSON value. `parse_exact` gives no floats, `parse` gives no Decimals."""
@@ -92,7 +93,7 @@ def _refusal(body: bytes, error: Exception) -> DecodeError:
     if isinstance(beyond, PayloadBoundError):
         # A new error, because the old one would become its own cause.
         return PayloadBoundError(beyond.message, bound=beyond.bound)
-    size = f"a body of {len(body)} bytes"
+    size = f"a body of {counted(len(body), 'byte')}"
     if isinstance(error, UnicodeError) or "UTF-8" in str(error):  # msgspec uses the latter word since 0.23
         return DecodeError(
             f"The body is not UTF-8, nor UTF-16 or UTF-32 ({size}). It is corrupt, or its producer does not write JSON."

@@ -21,6 +21,7 @@ from srfix.serde.formats.json.budget import Budget
 from srfix.serde.formats.protobuf.descriptors import class_of, messages_in
 from srfix.serde.formats.protobuf.indexes import read_indexes
 from srfix.serde.interface import Value
+from srfix.serde.printable import counted
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
@@ -116,8 +117,8 @@ def reader(message: Descriptor, read: Callable[[Any], Value], budget: Budget | N
             parsed = parse(body)
         except ParseError as error:
             raise DecodeError(
-                f"The {len(body)} bytes of the body are not a message {message.full_name} ({error}). They are corrupt or cut "
-                "off, or were written under another schema."
+                f"The body of {counted(len(body), 'byte')} is not a message {message.full_name} ({error}). It is corrupt or "
+                "cut off, or was written under another schema."
             ) from error
         return read(parsed)
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from srfix.serde.errors import DecodeError, TruncatedBodyError
 from srfix.serde.java_ints import read_varint, written_varint
+from srfix.serde.printable import counted
 
 _MOST: Final = 32
 """The deepest nesting of messages that protoc accepts."""
@@ -44,8 +45,8 @@ def _varint(payload: bytes, offset: int) -> tuple[int, int]:
         return read_varint(payload, offset, len(payload))
     except IndexError:
         raise TruncatedBodyError(
-            f"The payload has {len(payload)} bytes and ends within its message indexes. It was cut off, or its producer is "
-            "not a Protobuf serializer with a registry."
+            f"The payload has {counted(len(payload), 'byte')} and ends within its message indexes. It was cut off, or its "
+            "producer is not a Protobuf serializer with a registry."
         ) from None
     except ValueError:
         raise DecodeError("The payload has message indexes beyond 32 bits. It is corrupt.") from None
