@@ -228,6 +228,22 @@ def stores_on_disk(application: ApplicationState) -> tuple[StoreOnDisk, ...]:
     return tuple(sorted(stores, key=lambda store: (store.prefix, store.name)))
 
 
+def topic_of(
+    application: ApplicationState, store: StoreDirectory, task: Task
+) -> tuple[Topic | None, tuple[Topic, ...]]:
+    """The topic from which a task's part of a store is restored; otherwise None, and those from which it may be."""
+    if store.kind is StoreKind.SEGMENTED:  # window and session stores never restore from a source topic
+        return application.changelog(task, store.name), ()
+    for store_on_disk in stores_on_disk(application):
+        if store_on_disk.name != store.name or task.name not in store_on_disk.tasks:
+            continue
+        if store_on_disk.own_changelog is not None:
+            return store_on_disk.own_changelog, ()
+        sure = [source.topic for source in store_on_disk.sources if source.weight is Weight.CONCLUSIVE]
+        return (sure[0], ()) if len(sure) == 1 else (None, tuple(source.topic for source in store_on_disk.sources))
+    return None, ()
+
+
 def _stores(application: ApplicationState, tasks: list[Task]) -> Iterable[StoreOnDisk]:
     kinds = {store.name: store.kind for task in tasks for store in task.stores}
     topics = {topic for task in tasks for topic in task.topics}

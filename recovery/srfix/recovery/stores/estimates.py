@@ -18,9 +18,7 @@ from msgspec import UNSET, UnsetType, field
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.documents import Count, DatedDocument, Part
 from srfix.recovery.facts.rows_on_disk import Place
-from srfix.recovery.findings import Weight
 from srfix.recovery.state.checkpoints import OffsetMeaning
-from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, stores_on_disk
 from srfix.serde.subjects.names import Topic
 
 BYTES_OF_A_DATABASE: Final = (50 + 3 * 16) * 1024 * 1024
@@ -51,21 +49,6 @@ class EstimatedStore(Part, kw_only=True):
     seconds: float | None
     memory_bytes: Count
     would_a_standby_spare_it: bool = field(name="standby_spares_it")
-
-
-def topic_of(
-    application: ApplicationState, store: StoreDirectory, task: Task
-) -> tuple[Topic | None, tuple[Topic, ...]]:
-    if store.kind is StoreKind.SEGMENTED:  # window and session stores never restore from a source topic
-        return application.changelog(task, store.name), ()
-    for store_on_disk in stores_on_disk(application):
-        if store_on_disk.name != store.name or task.name not in store_on_disk.tasks:
-            continue
-        if store_on_disk.own_changelog is not None:
-            return store_on_disk.own_changelog, ()
-        sure = [source.topic for source in store_on_disk.sources if source.weight is Weight.CONCLUSIVE]
-        return (sure[0], ()) if len(sure) == 1 else (None, tuple(source.topic for source in store_on_disk.sources))
-    return None, ()
 
 
 def estimate_restore(

@@ -91,7 +91,7 @@ def not_closed(owned_stores: Iterable[tuple[ApplicationState, StateStore]]) -> I
 
 def _is_in_checkpoint(application: ApplicationState, store: StateStore) -> bool:
     """False if there is no checkpoint, or if it says that nothing of the store's topic was flushed yet."""
-    from srfix.recovery.stores.estimates import topic_of
+    from srfix.recovery.state.directory import topic_of
 
     checkpoint = store.task.checkpoint
     if checkpoint is None:

@@ -122,7 +122,7 @@ def diff(
 
 
 def _topic(application: ApplicationState, store: StateStore) -> Topic:
-    from srfix.recovery.stores.estimates import topic_of
+    from srfix.recovery.state.directory import topic_of
 
     topic, candidates = topic_of(application, store.directory, store.task)
     if topic is None:

@@ -48,7 +48,8 @@ def estimate(
     """
     from srfix.cli.session import open_cluster
     from srfix.recovery.facts.rows_on_disk import Place
-    from srfix.recovery.stores.estimates import StateEstimate, estimate_restore, topic_of
+    from srfix.recovery.state.directory import topic_of
+    from srfix.recovery.stores.estimates import StateEstimate, estimate_restore
 
     unseen: list[str] = []
     estimates: list[EstimatedStore] = []

@@ -183,7 +183,7 @@ def where(
     versions cannot read it.
     """
     from srfix.cli.session import open_cluster
-    from srfix.recovery.stores.estimates import topic_of
+    from srfix.recovery.state.directory import topic_of
     from srfix.recovery.stores.whereabouts import is_failing, state_where, whereabouts
 
     if partitions is not None and topic is not None:
