@@ -32,7 +32,7 @@ from tests.recovery.stores.rebuild.topics import TopicOfRecords, rebuild_of, rec
 T = TypeVar("T")
 
 EVENTS = ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree", "open")
-OURS = (f"state{os.sep}writing{os.sep}", f"recovery{os.sep}rebuild{os.sep}")
+OURS = (f"state{os.sep}writing{os.sep}", f"stores{os.sep}rebuild{os.sep}")
 RECORDS = [record(offset, b"k%d" % (offset % 3), b"v%d" % offset) for offset in range(5)]
 NAME = "shop"
 
