@@ -249,12 +249,15 @@ def test_what_was_told_of_a_partition_stands_with_the_stores(start: Start) -> No
     assert "filled anew: a &lt;test&gt;." in member.http.get("/").text
 
 
-def test_the_page_and_the_metrics(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_and_the_metrics(member: Member) -> None:
     page = member.http.get("/look", params={"store": "users", "key": "<k7>"}).text
     assert "&lt;k7&gt;" in page
     assert "<k7>" not in page
     metrics = member.http.get("/metrics").text
     assert 'srfix_serve_lag_records{partition="0",store="users"} 0.0' in metrics
+
+
+def test_a_problem_makes_a_member_unready_but_not_unhealthy(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
     assert member.http.get("/readyz").status_code == 200
     with monkeypatch.context() as patched:
         patched.setattr(Node, "problems", lambda _node: iter(("a problem",)))

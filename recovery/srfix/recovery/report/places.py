@@ -35,7 +35,7 @@ def keys_in_short(fault: IdAtFault) -> str:
     least = "at least " if fault.is_partial else ""
     pending = sum(place.pending_keys for place in fault.partitions)
     if fault.live_keys is None:
-        return "-" if not fault.partitions else f"{counted(fault.records, 'record')}"
+        return "-" if not fault.partitions else counted(fault.records, "record")
     return f"{least}{fault.live_keys:,}{f' (+{pending:,} uncommitted)' if pending else ''}"
 
 

@@ -110,12 +110,12 @@ class Api:
             yield
 
     async def _healthz(self, _request: Request) -> Response:
-        return Response(b"{}\n", media_type=JSON)  # whoever ends members by this would take the rows that can be read
+        return Response(b"{}\n", media_type=JSON)  # by a failure a cluster would end members that can still answer
 
     async def _readyz(self, _request: Request) -> Response:
         lags = [None if part.progress.is_mixed else part.lag.records for part in self.node.parts()]
         is_near = all(lag is not None and lag <= self._max_lag_ready for lag in lags)
-        # Without the group's: a stranger who joins it must not take all members away.
+        # The group's problems do not count: a stranger who joins it must not make all members unready.
         has_problem = bool(self._rounds.problems.keys() - {IN_GROUP}) or any(self.node.problems())
         is_ready = bool(lags) and is_near and not self.node.is_starting and not has_problem
         return Response(b"{}\n", 200 if is_ready else 503, media_type=JSON)

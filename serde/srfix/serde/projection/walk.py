@@ -111,7 +111,7 @@ class _Walk:
         filled = {target.column.name for target in targets}
         left = tuple(column for column in columns if column.name not in filled)
         defaults = self._defaults(writer, columns, left, path, types)
-        self.absent += [f"{path}->{one.name}".removeprefix("->") for one in left if one.name not in defaults]
+        self.absent += [path_words(f"{path}->{one.name}") for one in left if one.name not in defaults]
         absent = tuple(tree.Absent(column=column, default=defaults.get(column.name)) for column in left)
         return tree.Fields(columns=columns, fields=fields, targets=targets, absent=absent, unresolved=unresolved)
 
