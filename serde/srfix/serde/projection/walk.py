@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from srfix.serde.casing import is_same, placements
+from srfix.serde.casing import folded, placements
 from srfix.serde.columns.half import only_column, struct_of
 from srfix.serde.columns.times import with_times
 from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
@@ -109,8 +109,8 @@ class _Walk:
             self.target(field, column, path, types[column.name], counts=counts) for field, column, counts in placed
         )
         filled = {target.column.name for target in targets}
-        left = tuple(column for column in columns if column.name not in filled)
-        defaults = self._defaults(writer, columns, left, path, types)
+        left = [column for column in columns if column.name not in filled]
+        defaults = self._defaults(writer, columns, filled, path, types)
         self.absent += [path_words(f"{path}->{one.name}") for one in left if one.name not in defaults]
         absent = tuple(tree.Absent(column=column, default=defaults.get(column.name)) for column in left)
         return tree.Fields(columns=columns, fields=fields, targets=targets, absent=absent, unresolved=unresolved)
@@ -132,12 +132,13 @@ class _Walk:
         return tree.Target(field=field, column=column, counts=counts, value=value)
 
     def _defaults(
-        self, writer: W, columns: Columns, left: Columns, path: str, types: Mapping[str, ColumnType]
+        self, writer: W, columns: Columns, filled: Collection[str], path: str, types: Mapping[str, ColumnType]
     ) -> dict[str, tree.Target[W]]:
-        """The reader's defaults for the columns that the writer does not feed (`left`). Such a column must not get one that
-        could also feed another column.
+        """The reader's defaults for the columns that the writer does not feed. Such a column must not get one that could also
+        feed another column.
         """
-        fields = [field for field in writer.defaults if any(is_same(field.name, column.name) for column in left)]
+        lacking = folded(column.name for column in columns if column.name not in filled)
+        fields = [field for field in writer.defaults if folded((field.name,)) <= lacking]
         if not fields:
             return {}
         placed = self._placed(writer, columns, fields, "the reader's schema", path)
@@ -146,7 +147,7 @@ class _Walk:
         return {
             column.name: walk.target(field, column, path, types[column.name], counts=counts)
             for field, column, counts in placed
-            if counts and column in left
+            if counts and column.name not in filled
         }
 
     def _placed(
