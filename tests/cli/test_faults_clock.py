@@ -37,7 +37,7 @@ WALL_CLOCK = {
 }
 """What tells the time of day, or orders by it."""
 SEAMS = {
-    "recovery/srfix/recovery/clock.py": "what is written into plans, journals and reports",
+    "recovery/srfix/recovery/clock.py": "what is written into plans, journals and reports, and the age of records",
     "cli/srfix/cli/metrics/standing.py": "when was last looked, in Prometheus's metrics",
     "serde/srfix/serde/registry/probe.py": "compared with the clocks of registries",
     "serde/srfix/serde/registry/http/retry.py": "a Retry-After date in an answer without a Date",
@@ -57,7 +57,6 @@ def looks(path: Path) -> Iterator[str]:
 
 
 class TestTheWallClock:
-    @pytest.mark.slow
     def test_is_looked_at_in_few_places_and_nowhere_to_measure(self) -> None:
         found = {
             str(path.relative_to(ROOT)): places

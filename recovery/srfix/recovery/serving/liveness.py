@@ -11,6 +11,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
 
+from srfix.recovery import clock
 from srfix.recovery.documents import Count, Part
 
 SEND_MS: Final = 100
@@ -146,4 +147,4 @@ def now_ms() -> int:
 
 def since_epoch_ms(moment_ms: int) -> int:
     """A time of `now_ms` by the wall clock."""
-    return time.time_ns() // 1_000_000 - (now_ms() - moment_ms)
+    return clock.now_ms() - (now_ms() - moment_ms)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
+from srfix.recovery.clock import now_ms
 from srfix.recovery.cluster.raw_record import headers_of
 from srfix.recovery.errors import StateDirectoryError, WrittenElsewhereError
 from srfix.recovery.serving.databases import PartitionDatabase
@@ -83,7 +84,7 @@ class ServedStore:
 
     def forgets_deletes_since(self, time_ms: int) -> bool:
         """True if the topic may have lost tombstones of records before this time."""
-        return self.tombstones_kept_ms is not None and _now_ms() - time_ms > self.tombstones_kept_ms
+        return self.tombstones_kept_ms is not None and now_ms() - time_ms > self.tombstones_kept_ms
 
 
 class Progress(msgspec.Struct, kw_only=True):
@@ -197,7 +198,7 @@ class ServedPartition:
         self.database.clear()
         if why is not None:
             self.notes.append(f"partition {self.number} is filled anew: {why}")
-        return Progress(made_of=self.served.made_of, offset=0, time_ms=_now_ms())
+        return Progress(made_of=self.served.made_of, offset=0, time_ms=now_ms())
 
     def start_anew(self, why: str) -> None:
         """Removes all rows, so that the log is read again from its start."""
@@ -236,7 +237,7 @@ class ServedPartition:
         if seen is None:
             lag_ms: int | None = None
         elif seen > progress.offset:
-            lag_ms = None if progress.record_ms is None else max(_now_ms() - progress.record_ms, 0)
+            lag_ms = None if progress.record_ms is None else max(now_ms() - progress.record_ms, 0)
         else:
             lag_ms = 0 if end is not None else int(unseen_s * 1000)
         is_caught_up = end == progress.offset and not progress.is_mixed and self.problem is None
@@ -316,7 +317,7 @@ class ServedPartition:
         return Progress(
             made_of=self.served.made_of,
             offset=offset,
-            time_ms=_now_ms(),
+            time_ms=now_ms(),
             newest_ms=self._rows.newest_ms,
             record_ms=record_ms,
             is_mixed=last.is_mixed,
@@ -397,7 +398,3 @@ class ServedPartition:
         with self._lock:
             self._is_closed = True
             self.database.close()
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -17,6 +17,7 @@ from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import Response
 
+from srfix.recovery import clock
 from srfix.recovery.documents import Part
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.serving.liveness import LAG_EVERY_MS, SEND_MS, Lags
@@ -106,7 +107,7 @@ class Rounds:
             self._tell(text)
 
     async def _send_heartbeats(self) -> None:
-        self._send(HEARTBEAT_PATH, _Heartbeat(host=self._node.address, timestamp=time.time_ns() // 1_000_000))
+        self._send(HEARTBEAT_PATH, _Heartbeat(host=self._node.address, timestamp=clock.now_ms()))
 
     async def _send_lags(self) -> None:
         self._send(LAG_PATH, _LagReport(member=self._node.address, lags=self._node.own_lags()))
