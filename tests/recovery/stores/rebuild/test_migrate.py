@@ -75,7 +75,7 @@ def files_of(folder: Path) -> dict[str, tuple[bytes, int]]:
         ("4.3.1", "4.1.2"),
         *(
             pytest.param(*one, marks=pytest.mark.slow)
-            for one in (("2.6.3", "4.3.1"), ("2.6.3", "2.7.0"), ("3.9.2", "2.6.3"), ("4.3.1", "4.3.1"))
+            for one in (("2.6.3", "4.3.1"), ("2.6.3", "2.7.0"), ("3.9.2", "3.5"), ("4.3.1", "4.3.1"))
         ),
     ],
 )
@@ -177,6 +177,27 @@ class TestRefused:
         with pytest.raises(UsageError, match=said):
             migrated(state_of(KINDS / "3.9.2" / "state"), tmp_path / "a", "3.9.2", **{store: change})
         assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize(
+        ("task", "kind", "before", "since"),
+        [
+            ("6_0", "versioned", "3.4.1", "3.5.0"),
+            ("3_0", "time-first-(window|session)", "3.2.3", "3.3.0"),
+            ("5_0", "subscription", "2.3.1", "2.4.0"),
+            ("1_0", "timestamped-kv", "2.2.2", "2.3.0"),
+        ],
+    )
+    def test_a_store_that_the_release_does_not_have(
+        self, tmp_path: Path, task: str, kind: str, before: str, since: str
+    ) -> None:
+        shutil.copytree(KINDS / "3.9.2" / "state" / task, tmp_path / "old" / task)
+        state = state_of(tmp_path / "old")
+        with pytest.raises(
+            UsageError, match=f"Streams {before} has no stores of the kind {kind}: they came with {since}"
+        ):
+            migrated(state, tmp_path / "a", before)
+        assert [path.name for path in tmp_path.iterdir()] == ["old"]
+        assert rows_of(migrated(state, tmp_path / "a", since)) == rows_of(state)
 
     def test_a_damaged_table_completes_nothing(self, tmp_path: Path) -> None:
         shutil.copytree(KINDS / "2.6.3" / "state", tmp_path / "old")

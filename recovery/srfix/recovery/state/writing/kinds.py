@@ -167,6 +167,18 @@ def check_kind(kind: WrittenKind, release: Release) -> None:
         raise UsageError(f"Kafka Streams {release} has no stores of the kind {kind.value}: they came with {since}.")
 
 
+def check_form(form: StoreFormat, release: Release, path: str) -> None:
+    """Refuses a store of a form that the release does not have; the column families of headers show themselves."""
+    since = _SINCE_OF_JOINS.get(form) or min(
+        (kind.since for kind in _KINDS.values() if kind.format is form), default=_FIRST
+    )
+    if release < since < _HEADERS:
+        raise UsageError(
+            f"{path}: Kafka Streams {release} has no stores of the kind {form.value}: they came with {since}. Name a later "
+            "version, or use a copy of the directory without this store."
+        )
+
+
 class _Kind(NamedTuple):
     format: StoreFormat
     family: str
@@ -178,6 +190,7 @@ _FIRST: Final = Release(2, 0)
 _STAMPS: Final = Release(2, 3)
 _TIME_FIRST: Final = Release(3, 3)
 _HEADERS: Final = Release(4, 3)
+_SINCE_OF_JOINS: Final = {StoreFormat.SUBSCRIPTION: Release(2, 4), StoreFormat.LIST_VALUE: Release(3, 1)}
 
 
 _KINDS: Final[Mapping[WrittenKind, _Kind]] = {

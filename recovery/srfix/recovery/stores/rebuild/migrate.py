@@ -21,9 +21,10 @@ from srfix.recovery.state.checkpoints import (
 )
 from srfix.recovery.state.directory import ApplicationState, StoreDirectory, Task
 from srfix.recovery.state.formats.values import SESSION_WITH_HEADERS, WINDOW_WITH_HEADERS, WITH_HEADERS
+from srfix.recovery.state.reading.detection import detect_format
 from srfix.recovery.state.rocksdb import CURRENT, opened
 from srfix.recovery.state.writing.database import new_database
-from srfix.recovery.state.writing.kinds import Release
+from srfix.recovery.state.writing.kinds import Release, check_form, check_kind
 from srfix.recovery.state.writing.staging import finished_before, staged
 from srfix.recovery.stores.choices import OnError
 from srfix.recovery.stores.rebuild.change import RowChange, StoreChange, form_to_change, in_order
@@ -141,6 +142,10 @@ def _write_store(
         return ()
     wanted_change = migration.changes.get(store.name)
     form = None if wanted_change is None else form_to_change(store, wanted_change)
+    if wanted_change is not None and wanted_change.kind is not None:
+        check_kind(wanted_change.kind, migration.release)
+    elif (detected := detect_format(store)).is_certain:
+        check_form(detected.format, migration.release, store.path)
     change = RowChange(wanted_change, form=form, task=task.name, store=store.name, tally=tally)
     newest: tuple[CheckpointEntry, ...] = ()
     for database in paths:
