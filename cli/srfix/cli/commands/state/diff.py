@@ -64,8 +64,9 @@ def diff(
     A key can be missing, extra, or stale (an older timestamp), or have another schema id or other bytes. If the topic has
     deleted a record, or the store may have dropped a row, the result is “not known”, and does not count as a difference. It
     is also “not known” for windows that are older than all windows in the store. In a versioned store srfix compares each
-    version. In a join's list store, and for foreign-key subscriptions, it compares the stored bytes. Exit code 1 if
-    something differs or the store is damaged; otherwise 2 if something is not known or was not looked at.
+    version. In a join's list store, and for foreign-key subscriptions, it compares the stored bytes. If the application
+    runs, its memory may hold what differs on disk. Exit code 1 if something differs and no application runs, or if the store
+    is damaged; otherwise 2 if something is not known or was not looked at.
     """
     from srfix.cli.on_spark import WatchedParts
     from srfix.cli.session import open_cluster, patience_s
@@ -106,12 +107,13 @@ def diff(
     differ = sum(comparison.differ for comparison in done)
     same = sum(comparison.same for comparison in done)
     damaged = list(choosing.damage_lines(stores))
-    is_wrong = differ or damaged
+    is_wrong = damaged or (differ and not application.is_in_use)
     code = ExitCode.FINDINGS if is_wrong else ExitCode.REFUSED if unseen else ExitCode.OK
     report = Report(document=document.to_json(), blocks=tuple(_blocks(done)))
     elsewhere = "; the application runs and may hold the newer rows in its memory" if application.is_in_use else ""
     total = (
-        f"{differ:,} of {counted(same + differ, 'key')} {'differs' if differ == 1 else 'differ'} from {name}{elsewhere}."
+        f"{'On disk, ' if application.is_in_use else ''}{differ:,} of {counted(same + differ, 'key')} "
+        f"{'differs' if differ == 1 else 'differ'} from {name}{elsewhere}."
         if differ
         else f"{counted(same, 'key')}, the same as in {name}."
         if same
