@@ -51,7 +51,7 @@ class TestRepairThatStopped:
 
     def test_its_plan_is_not_replaced(self, own_parts: Parts, plan: Path) -> None:
         before = plan.read_bytes()
-        again = own_parts.srfix("plan", "-o", plan)
+        again = own_parts.srfix("plan", "-o", plan, "--registry", "http://127.0.0.1:1")
         assert (again.returncode, plan.read_bytes()) == (2, before)
         assert f"{plan} was not replaced" in again.stderr
         assert own_parts.srfix("apply", plan, "--yes").returncode == 0

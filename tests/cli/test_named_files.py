@@ -104,11 +104,15 @@ class TestContent:
 
 class TestWhereFilesAreWritten:
     @pytest.mark.parametrize("kind", ["fifo", "socket", "device", "long name"])
-    def test_a_plan_replaces_nothing_but_files(self, parts: Parts, tmp_path: Path, kind: str) -> None:
+    def test_a_plan_replaces_nothing_but_files(self, tmp_path: Path, kind: str) -> None:
         path = special(kind, tmp_path)
         before = os.stat(path).st_ino if path.name != "x" * 300 else None
-        assert f"The plan cannot be written to {path} (" in sentence(parts.srfix("plan", "-o", path))
+        assert f"The plan cannot be written to {path} (" in sentence(srfix("plan", *NOWHERE, "-o", path))
         assert before is None or os.stat(path).st_ino == before
+
+    def test_a_plan_in_no_folder_is_refused_before_anything_is_asked(self, tmp_path: Path) -> None:
+        path = tmp_path / "none" / "p.json"
+        assert f"The plan cannot be written to {path} (" in sentence(srfix("plan", *NOWHERE, "-o", path))
 
     def test_a_plan_does_not_replace_a_journal(self, parts: Parts, tmp_path: Path) -> None:
         path = tmp_path / "p.json"
@@ -119,7 +123,7 @@ class TestWhereFilesAreWritten:
         assert parts.srfix("rollback", "--yes", path).returncode == 0
         rolled = journal.read_bytes()
         assert rolled.startswith(content)
-        assert "is the journal of a repair" in sentence(parts.srfix("plan", "-o", journal))
+        assert "is the journal of a repair" in sentence(srfix("plan", *NOWHERE, "-o", journal))
         assert journal.read_bytes() == rolled
 
     def test_a_link_stays_a_link(self, tmp_path: Path) -> None:

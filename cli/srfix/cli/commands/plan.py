@@ -126,7 +126,6 @@ def plan(
     from srfix.cli.reports.plan import plan_report
     from srfix.cli.session import open_session, show_progress
     from srfix.recovery.census.interface import NoCensus
-    from srfix.recovery.plans.journal_file import is_journal
     from srfix.recovery.repair.plan_file import save_plan
     from srfix.recovery.repair.planning.plan import make_plan
     from srfix.recovery.repair.planning.topics import make_topic_plan
@@ -139,6 +138,8 @@ def plan(
         )
     width = Width.ALL_VERSIONS if all_versions else Width.ONLY_LIVE if only_live else Width.WIDE
     _refuse_mixture(topic, selection, asked)
+    if path is not None:
+        _refuse_to_replace(path)
     with open_session(connection, selection, evidence, hurry, choice=engine) as session:
         bootstrap_servers = connection.kafka.get("bootstrap.servers")
         if topic is not None:
@@ -180,11 +181,6 @@ def plan(
             beyond = _beyond(examination, made, also)
             ignored = ignored_line(examination.diagnosis) if examination.diagnosis.ignored else None
     if path is not None and made.actions:
-        if is_journal(path):
-            raise UsageError(
-                f"{path} is the journal of a repair. Without the journal, that repair cannot be undone. Write "
-                "the plan to another file."
-            )
         _refuse_to_replace(path)
         save_plan(made, path)
     if as_shell:
@@ -208,10 +204,19 @@ def plan(
 
 
 def _refuse_to_replace(path: Path) -> None:
-    """:raises UsageError: if the plan there was carried out only in part: only that plan can be finished."""
-    from srfix.recovery.plans.journal_file import default_journal_path
+    """:raises UsageError: if it is a journal, or the plan there was carried out only in part: only that plan can be finished.
+    :raises PlanError: if no plan can be written there.
+    """
+    from srfix.recovery.plans.documents import refuse_unfit
+    from srfix.recovery.plans.journal_file import default_journal_path, is_journal
     from srfix.recovery.repair.journal import REPAIR_JOURNALS
 
+    refuse_unfit(path)
+    if is_journal(path):
+        raise UsageError(
+            f"{path} is the journal of a repair. Without the journal, that repair cannot be undone. Write "
+            "the plan to another file."
+        )
     journal_path = default_journal_path(path)
     if not REPAIR_JOURNALS.is_at(journal_path):
         return

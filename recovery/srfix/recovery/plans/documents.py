@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from srfix.recovery.errors import PlanError
 from srfix.serde import bounds
-from srfix.serde.files import parse_json, read_file, write_whole
+from srfix.serde.files import parse_json, read_file, refuse_what_is_no_file, write_whole
 from srfix.serde.printable import capitalized, printable_json
 from srfix.serde.schemas.models import Json
 
@@ -34,6 +35,21 @@ class AnyPlan(Protocol[StepT_co]):
 
 
 PlanT = TypeVar("PlanT", bound=AnyPlan[Any])
+
+
+@contextmanager
+def _written_to(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise PlanError(f"The plan cannot be written to {path} ({error.strerror}).") from error
+
+
+def refuse_unfit(path: Path) -> None:
+    """:raises PlanError: if no plan can be written there: it is no file, or its folder does not exist."""
+    with _written_to(path):
+        path.parent.stat()
+        refuse_what_is_no_file(path)
 
 
 def plan_digest(document: Mapping[str, Json]) -> str:
@@ -90,10 +106,8 @@ class PlanFiles(Generic[PlanT]):
 
     def save(self, plan: PlanT, path: Path) -> None:
         content = printable_json(json.dumps(self.document(plan), indent=2, ensure_ascii=False)).encode() + b"\n"
-        try:
+        with _written_to(path):
             write_whole(path, content)
-        except OSError as error:
-            raise PlanError(f"The plan cannot be written to {path} ({error.strerror}).") from error
 
     @property
     def _family(self) -> str:
