@@ -486,11 +486,35 @@ class TestAround:
         deserialize = pickle.loads(pickle.dumps(DelimitedDeserializer("A INT, B INT", delimiter="|")))
         assert deserialize(serialize({"A": 1, "B": 2}, CTX), CTX) == {"A": 1, "B": 2}
 
+    @pytest.mark.parametrize("plan", [plan_read, plan_write])
+    @pytest.mark.parametrize(
+        ("format_", "wrap", "said"),
+        [
+            (
+                Format.DELIMITED,
+                False,
+                r"In DELIMITED, a single column always stands in a record\. Leave out wrap=False",
+            ),
+            (Format.PROTOBUF_NOSR, False, r"In PROTOBUF_NOSR, a single column always .*\(--unwrapped\)"),
+            (
+                Format.KAFKA,
+                True,
+                r"In KAFKA, a single column never stands in a record\. Leave out wrap=True \(--wrapped\)",
+            ),
+        ],
+    )
+    def test_a_format_without_a_choice_refuses_the_other_one(
+        self, plan: Callable[..., object], format_: Format, wrap: bool, said: str
+    ) -> None:
+        with pytest.raises(UsageError, match=f"^{said}"):
+            plan(None, "t", "A INT", format=format_, wrap=wrap)
+        plan(None, "t", "A INT", format=format_, wrap=not wrap)
+
     def test_plans_of_spark_take_it(self) -> None:
         read = plan_read(None, "t", "A INT, B STRING", format=Format.DELIMITED, delimiter="|")
         assert "DELIMITED" in read.explain()
         assert "case rule" not in read.explain(extended=True)
-        write = plan_write(None, "t", "A INT", format=Format.DELIMITED, delimiter="|", wrap=False)
+        write = plan_write(None, "t", "A INT", format=Format.DELIMITED, delimiter="|")
         assert write.serializer()({"A": None}, CTX) == b""
         for plan, columns, format_ in ((plan_read, "A INT", Format.JSON), (plan_write, "A INT", Format.JSON)):
             with pytest.raises(UsageError, match=r"^Only the format DELIMITED has a delimiter"):

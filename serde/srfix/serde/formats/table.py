@@ -71,8 +71,18 @@ class Format(Enum):
         return self.wraps is not None and self.schema_type is None
 
     def settled(self, spec: _Spec) -> _Spec:
-        """The spec; with the format's own `wrap`, if the format gives the user no choice."""
-        return replace(spec, wrap=self.wraps) if self.needs_columns else spec
+        """The spec; with the format's own `wrap`, if the format gives the user no choice.
+
+        :raises UsageError: if the user has chosen the other one.
+        """
+        if not self.needs_columns:
+            return spec
+        if spec.wrap not in (None, self.wraps):
+            raise UsageError(
+                f"In {self.word}, a single column {'always' if self.wraps else 'never'} stands in a record. Leave out "
+                f"wrap={spec.wrap} ({'--wrapped' if spec.wrap else '--unwrapped'})."
+            )
+        return replace(spec, wrap=self.wraps)
 
 
 class _Row(NamedTuple):

@@ -73,6 +73,11 @@ class TestByASchema:
         assert frame.columns == parse_columns("`Name` STRING, `tags` ARRAY<BIGINT>")
         assert [field.kind for field in frame.fields] == [FieldKind.ROW, FieldKind.REASON, FieldKind.ROW]
 
+    @pytest.mark.parametrize("format_", ["delimited", "protobuf_nosr", "protobuf"])
+    def test_a_keys_single_column_stands_as_its_format_says(self, format_: str) -> None:
+        assert frame_of(options(columns="A INT", role="key", format=format_)).wrap is True
+        assert frame_of(options(columns="A INT", role="key", format="json")).wrap is False
+
     def test_it_prunes_the_columns_of_the_option_and_keeps_what_they_say_of_wrapping(self) -> None:
         frame = frame_of(options(columns="A INT, B STRING", role="key"), schema(("B", "string"), REASON))
         assert (names(frame), frame.columns, frame.wrap) == (["B", "_srfix_reason"], parse_columns("B STRING"), True)

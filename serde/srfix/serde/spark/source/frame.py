@@ -78,9 +78,10 @@ class SourceFrame:
 
 def frame_of(options: SourceOptions, schema: Mapping[str, object] | None = None) -> SourceFrame:
     """The fields of the frame. The user's schema, in Spark's JSON form, chooses and orders them."""
-    if options.is_raw:
+    if options.format is None:
         return SourceFrame(fields=_records(options), columns=()) if schema is None else _chosen_raw(schema)
-    declared = None if options.columns is None else half_of(options.columns, options.role, options.wrap)
+    wrap = options.format.wraps if options.wrap is None else options.wrap
+    declared = None if options.columns is None else half_of(options.columns, options.role, wrap)
     if schema is None:
         if declared is None:
             raise UsageError(
@@ -271,7 +272,7 @@ def with_columns(options: SourceOptions) -> SourceOptions:
     )
     columns = half.known_columns
     # The reader gets only the frame's columns, and uses ksqlDB's default.
-    if options.wrap is None and half_of(columns, options.role, None).wrapped != half.wrapped:
+    if options.wrap is None and half_of(columns, options.role, options.format.wraps).wrapped != half.wrapped:
         raise UsageError(
             f"The newest schema for the {options.role.value}s of topic {options.topic!r} has one column, "
             f'{columns[0].name}. Set .option("wrap", "{"true" if half.wrapped else "false"}").'
