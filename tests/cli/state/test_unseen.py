@@ -148,6 +148,17 @@ class TestInUse:
         assert done.returncode == 0
         assert ("Rows that were only in memory are missing here." in done.stderr) is is_said
 
+    @pytest.mark.parametrize(("store", "is_said"), [("win", True), ("sess", False)])
+    def test_a_checkpoint_without_the_stores_topic_says_no_offset_of_it(
+        self, app: Path, store: str, is_said: bool
+    ) -> None:
+        checkpoint = app / "3_0" / ".checkpoint"
+        entries = [line for line in checkpoint.read_text().splitlines()[2:] if "-win-changelog" not in line]
+        checkpoint.write_text("\n".join(["0", str(len(entries)), *entries, ""]))
+        done = srfix("state", "scan", str(app), "--store", store)
+        assert done.returncode == 0
+        assert ("Rows that were only in memory are missing here." in done.stderr) is is_said
+
 
 class TestDamage:
     @pytest.fixture

@@ -85,19 +85,22 @@ def not_closed(owned_stores: Iterable[tuple[ApplicationState, StateStore]]) -> I
         yield (
             f"{path}: no checkpoint, or one without the store's offset, in {'task' if len(names) == 1 else 'tasks'} "
             f"{enumerated(names)}. Either the task was not closed (it was killed, or it runs with exactly-once), or its "
-            "stores have no logging, or their topics have no records. Rows that were only in memory are missing here."
+            "stores have no logging, or their topics have no records, or the application no longer has them. Rows that were "
+            "only in memory are missing here."
         )
 
 
 def _is_in_checkpoint(application: ApplicationState, store: StateStore) -> bool:
-    """False if there is no checkpoint, or if it says that nothing of the store's topic was flushed yet."""
+    """False if there is no checkpoint, or if no offset in it can be the store's: for a topic of which nothing was flushed
+    yet, Kafka Streams 2.6.3 and later write -4, and 2.5 writes nothing (`ProcessorStateManager.checkpoint`)."""
     from srfix.recovery.state.directory import topic_of
 
     checkpoint = store.task.checkpoint
     if checkpoint is None:
         return False
-    topic, _candidates = topic_of(application, store.directory, store.task)
-    return all(entry.offset is not None for entry in checkpoint.entries if entry.topic == topic)
+    topic, candidates = topic_of(application, store.directory, store.task)
+    topics = candidates if topic is None else (topic,)
+    return any(entry.offset is not None for entry in checkpoint.entries if entry.topic in topics)
 
 
 def shut_folders_of(application: ApplicationState) -> Iterator[str]:
