@@ -172,7 +172,8 @@ def watch(
         if not isinstance(error, Ended):
             say_aside("The signal came during a request. srfix did not wait for the answer.")
     if ending.signal is not None:
-        say_aside("A signal ended srfix watch. It does nothing more. The journals name the steps that it had begun.")
+        begun = "" if allow.path is None else " The journals name the steps that it had begun."
+        say_aside(f"A signal ended srfix watch. It does nothing more.{begun}")
         return ending.code
     if last is None or last.is_inconclusive:
         return ExitCode.REFUSED
