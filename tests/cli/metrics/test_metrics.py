@@ -105,10 +105,13 @@ class TestFamilies:
         found = told(standing)["srfix_findings"]
         assert (len(found), sum(found.values())) == (1001, 1500)
 
-    def test_before_the_first_look_nothing_is_said_of_findings(self) -> None:
-        samples = told(Standing())
-        assert not samples.keys() & {"srfix_findings", "srfix_ids_missing", "srfix_last_look_timestamp_seconds"}
-        assert samples["srfix_up"] == {(("end", "kafka"),): 0, (("end", "registry"),): 0}
+    def test_before_the_first_look_nothing_is_said_of_findings_nor_of_an_end_that_was_not_asked(self) -> None:
+        standing = Standing()
+        samples = told(standing)
+        looked = {"srfix_findings", "srfix_ids_missing", "srfix_last_look_timestamp_seconds", "srfix_up"}
+        assert not samples.keys() & looked
+        standing.take(OutageBegan(end=End.REGISTRY, why="."))
+        assert told(standing)["srfix_up"] == {(("end", "registry"),): 0}
 
     def test_ids_that_are_withheld_are_missing_until_they_are_registered(self) -> None:
         standing = Standing()

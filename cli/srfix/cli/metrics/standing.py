@@ -133,7 +133,7 @@ class Standing:
     def _families(self, *, is_watch: bool) -> Iterator[Metric]:
         withheld = {(subject, schema_id) for subject, ids in self._withheld.items() for schema_id in ids}
         missing = None if self._findings is None else len(self._missing | withheld)
-        up = {(end.value,): self._up.get(end, False) for end in events.End if end in self._up or is_watch}
+        up = {(end.value,): self._up[end] for end in events.End if end in self._up}
         durations = {(look,): seconds for look, seconds in sorted(self._durations_s.items())}
         yield from _metrics(
             GaugeMetricFamily,
