@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from srfix.serde.subjects.names import Topic
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
+    from confluent_kafka.admin import AdminClient, ConfigEntry, ConsumerGroupDescription
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,49 @@ class GroupState:
     """The assignor that its members agreed on, `stream` for Kafka Streams; empty if there is none."""
     client_ids: tuple[str, ...] = ()
     """The client ids of its members, sorted; Kafka Streams ends them in `-StreamThread-<n>-consumer`."""
+
+
+def group_states(admin: AdminClient, groups: list[str], *, timeout_s: float) -> Mapping[str, GroupState]:
+    futures = admin.describe_consumer_groups(groups, request_timeout=timeout_s) if groups else {}
+    return {group: _group_state(group, future, timeout_s) for group, future in futures.items()}
+
+
+def _group_state(group: str, future: Future[ConsumerGroupDescription], timeout_s: float) -> GroupState:
+    from confluent_kafka import KafkaException
+
+    try:
+        description = future.result(timeout_s + 1)
+    except KafkaException as error:
+        problem = refusal(error.args[0], acl=f"Describe on group {group!r}")
+        return GroupState(group=group, state=None, members=None, problem=problem)
+    except TimeoutError:
+        return GroupState(group=group, state=None, members=None, problem="no answer in time")
+    state = "".join(word.capitalize() for word in description.state.name.split("_"))
+    return GroupState(
+        group=group,
+        state=state,
+        members=len(description.members),
+        problem=None,
+        assignor=description.partition_assignor or "",
+        client_ids=tuple(sorted(member.client_id for member in description.members)),
+    )
+
+
+def topic_configs(admin: AdminClient, topic: str, *, timeout_s: float) -> TopicConfigs:
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import ConfigResource, ResourceType
+
+    values: dict[str, str] | None = None
+    problem = None
+    (future,) = admin.describe_configs([ConfigResource(ResourceType.TOPIC, topic)], request_timeout=timeout_s).values()
+    try:
+        entries = cast("Mapping[str, ConfigEntry]", future.result(timeout_s + 1))
+        values = {name: entry.value for name, entry in entries.items() if entry.value is not None}
+    except KafkaException as error:
+        problem = refusal(error.args[0], acl=f"DescribeConfigs on topic {topic!r}")
+    except TimeoutError:
+        problem = "no answer in time"
+    return TopicConfigs(topic=Topic(topic), values=values, problem=problem)
 
 
 def refusal(error: KafkaError, *, acl: str) -> str:

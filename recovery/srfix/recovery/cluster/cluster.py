@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import TYPE_CHECKING, Final, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Self, TypeAlias, TypeVar
 
-from srfix.recovery.cluster.answers import Commit, GroupListing, GroupState, TopicConfigs, refusal
+from srfix.recovery.cluster.answers import Commit, GroupListing, GroupState, TopicConfigs, group_states, topic_configs
 from srfix.recovery.cluster.group_offsets import GroupOffsets
 from srfix.recovery.cluster.log_reader import read_places, read_range
 from srfix.recovery.cluster.raw_record import RawRecord
@@ -25,7 +25,7 @@ from srfix.serde.waiting import waiting
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, IsolationLevel
-    from confluent_kafka.admin import AdminClient, ConfigEntry, ListOffsetsResultInfo, OffsetSpec
+    from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec
 
     _Offsets: TypeAlias = Mapping[int, Future[ListOffsetsResultInfo]]
 
@@ -179,25 +179,11 @@ class Cluster:
 
     def group_state(self, group: str, *, timeout_s: float = 5.0) -> GroupState:
         """Whether a group has members. If the cluster refuses, the answer has a `problem`; no error is raised."""
-        from confluent_kafka import KafkaException
+        return self.group_states([group], timeout_s=timeout_s)[group]
 
-        futures = self._open_admin().describe_consumer_groups([group], request_timeout=timeout_s)
-        try:
-            description = futures[group].result(timeout_s + 1)
-        except KafkaException as error:
-            problem = refusal(error.args[0], acl=f"Describe on group {group!r}")
-            return GroupState(group=group, state=None, members=None, problem=problem)
-        except TimeoutError:
-            return GroupState(group=group, state=None, members=None, problem="no answer in time")
-        state = "".join(word.capitalize() for word in description.state.name.split("_"))
-        return GroupState(
-            group=group,
-            state=state,
-            members=len(description.members),
-            problem=None,
-            assignor=description.partition_assignor or "",
-            client_ids=tuple(sorted(member.client_id for member in description.members)),
-        )
+    def group_states(self, groups: Iterable[str], *, timeout_s: float = 5.0) -> Mapping[str, GroupState]:
+        """The same for each of many groups, asked side by side."""
+        return group_states(self._open_admin(), list(dict.fromkeys(groups)), timeout_s=timeout_s)
 
     def streams_members(self, group: str, *, timeout_s: float = 5.0) -> StreamsMembers:
         """The instances of a Kafka Streams application, with their tasks. If the cluster refuses, the answer has a
@@ -206,24 +192,11 @@ class Cluster:
         return streams_members(self._open_admin(), group, timeout_s=timeout_s)
 
     def topic_configs(self, topic: str, *, timeout_s: float = 5.0) -> TopicConfigs:
-        """The configuration of a topic, which must exist. If the cluster refuses, the answer has a `problem`; no error is
-        raised."""
-        from confluent_kafka import KafkaException
-        from confluent_kafka.admin import ConfigResource, ResourceType
-
-        values: dict[str, str] | None = None
-        problem = "only a controller could answer, and the cluster has none" if self._lacks_controller else None
-        if problem is None:
-            resource = ConfigResource(ResourceType.TOPIC, topic)
-            (future,) = self._open_admin().describe_configs([resource], request_timeout=timeout_s).values()
-            try:
-                entries = cast("Mapping[str, ConfigEntry]", future.result(timeout_s + 1))
-                values = {name: entry.value for name, entry in entries.items() if entry.value is not None}
-            except KafkaException as error:
-                problem = refusal(error.args[0], acl=f"DescribeConfigs on topic {topic!r}")
-            except TimeoutError:
-                problem = "no answer in time"
-        return TopicConfigs(topic=Topic(topic), values=values, problem=problem)
+        """The configuration of an existing topic. If the cluster refuses, the answer has a `problem`; no error is raised."""
+        if self._lacks_controller:
+            problem = "only a controller could answer, and the cluster has none"
+            return TopicConfigs(topic=Topic(topic), values=None, problem=problem)
+        return topic_configs(self._open_admin(), topic, timeout_s=timeout_s)
 
     def watermarks(self, topic: str, partitions: Iterable[int]) -> Mapping[int, tuple[int, int]]:
         """For each partition the start (inclusive) and the end (exclusive, the high watermark) of its log.
@@ -256,8 +229,7 @@ class Cluster:
 
         wanted = list(dict.fromkeys(partitions))
         self._require(topic, wanted)
-        isolation = IsolationLevel.READ_COMMITTED
-        ask = partial(self._ask_offsets, topic, spec=OffsetSpec.latest(), isolation=isolation)
+        ask = partial(self._ask_offsets, topic, spec=OffsetSpec.latest(), isolation=IsolationLevel.READ_COMMITTED)
         return self._offsets_of(topic, ask(wanted), ask)
 
     def record_at(self, topic: str, partition: int, offset: int) -> RawRecord | None:

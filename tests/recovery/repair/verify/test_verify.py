@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -249,8 +249,13 @@ class LivingCluster(Cluster):
 
     members: int = 0
 
-    def group_state(self, group: str, *, timeout_s: float = 5.0) -> GroupState:
-        return GroupState(group=group, state="Stable" if self.members else "Empty", members=self.members, problem=None)
+    asked: tuple[tuple[str, ...], ...] = ()
+
+    def group_states(self, groups: Iterable[str], *, timeout_s: float = 5.0) -> Mapping[str, GroupState]:
+        self.asked += (tuple(groups),)
+        state = "Stable" if self.members else "Empty"
+        answer = GroupState(group="", state=state, members=self.members, problem=None)
+        return {group: replace(answer, group=group) for group in self.asked[-1]}
 
 
 class TestCircumstancesNow:
@@ -266,6 +271,13 @@ class TestCircumstancesNow:
                 said.append(next(iter(upon_verification(now, Verified.HOLDS, CommandLine()))))
         assert "has no members now (Empty)" in said[0]
         assert "has 2 members now (Stable)" in said[1]
+
+    def test_many_groups_are_asked_for_at_once(self, world: World, repaired: Plan) -> None:
+        (planned,) = repaired.circumstances
+        plan = replace(repaired, applications=(planned, replace(planned, application="tills")))
+        with LivingCluster({"bootstrap.servers": world.broker.bootstrap_servers}) as cluster:
+            assert [now.application for now in circumstances_now(plan, cluster, Supplied())] == ["shop", "tills"]
+            assert cluster.asked == (("shop", "tills"),)
 
     def test_a_diagnosis_knows_the_group_and_the_plan_keeps_it(self, world: World) -> None:
         cluster = LivingCluster({"bootstrap.servers": world.broker.bootstrap_servers})

@@ -306,6 +306,7 @@ def _config_in_words(config: Mapping[str, Json] | None) -> str:
 
 
 def circumstances_now(plan: Plan, cluster: Cluster, supplied: Supplied) -> Iterator[Circumstances]:
+    states = cluster.group_states(circumstances.application for circumstances in plan.circumstances)
     for circumstances in plan.circumstances:
         stores = tuple(
             structs.replace(
@@ -318,7 +319,7 @@ def circumstances_now(plan: Plan, cluster: Cluster, supplied: Supplied) -> Itera
             version = circumstances.ksqldb_version if answers.server is None else answers.server.version
             state = query.state or circumstances.query_state
             circumstances = replace(circumstances, query=query.query_id, query_state=state, ksqldb_version=version)
-        yield circumstances.with_group(cluster.group_state(circumstances.application))
+        yield circumstances.with_group(states[circumstances.application])
 
 
 def outcome_of(application: str, plan: Plan, events: Iterable[Event]) -> Verified:
