@@ -131,11 +131,10 @@ class _Run:
             if deletions:
                 yield from deleted(deletions, self.registry)
                 continue
-            beside: set[Subject] = set()
             try:
                 if isinstance(topics, ClusterError):
                     raise topics
-                of_finding = [*self._reading(finding, topics, beside)]
+                of_finding, beside = self._reading(finding, topics)
             except ClusterError as error:
                 yield from self._without_rows(finding, error)
             else:
@@ -149,29 +148,29 @@ class _Run:
         except ClusterError as error:
             return error
 
-    def _reading(self, finding: PlannedFinding, topics: Mapping[Topic, int], subjects: set[Subject]) -> Iterator[Event]:
-        """Adds the subjects of the store that it asks beside the finding's to `subjects`."""
+    def _reading(self, finding: PlannedFinding, topics: Mapping[Topic, int]) -> tuple[list[Event], set[Subject]]:
+        """The events, and the subjects of the store that were asked beside the finding's."""
         partitions, survey = topics.get(finding.source_topic), self.survey
         if partitions is None:
-            yield from self._without_topic(finding)
-            return
+            return [*self._without_topic(finding)], set()
         if finding.read is not None:
-            yield from topic_events(self.plan, finding, self._look(finding, finding.read), survey)
-            yield from _standing(self.plan.expects[finding.subject], self.registry)
-            return
+            events = topic_events(self.plan, finding, self._look(finding, finding.read), survey)
+            return [*events, *_standing(self.plan.expects[finding.subject], self.registry)], set()
         where = store_of(finding), finding.source_topic
         is_first = where not in self._keys
         if is_first:
             self._keys[where] = keys_of(finding, self._count(finding, partitions), survey)
         keys = self._keys[where]
-        yield from self._of_finding(finding, keys)
-        if is_first:
-            yield from keys_missed(finding, keys, survey)
-            for beside in self._beside(finding, keys):
-                subjects.add(beside.subject)
-                asked_ids = AskedIds.ask(self.plan, beside, keys.census.restorable_ids(beside.role), self.registry)
-                yield from asked_ids.events(self.registry, is_partial=keys.census.is_partial)
-                yield from rows_read(beside, keys.census, survey, asked_ids, before=None, window=keys.window)
+        of_finding = [*self._of_finding(finding, keys)]
+        if not is_first:
+            return of_finding, set()
+        of_finding += keys_missed(finding, keys, survey)
+        every_beside = [*self._beside(finding, keys)]
+        for beside in every_beside:
+            asked_ids = AskedIds.ask(self.plan, beside, keys.census.restorable_ids(beside.role), self.registry)
+            of_finding += asked_ids.events(self.registry, is_partial=keys.census.is_partial)
+            of_finding += rows_read(beside, keys.census, survey, asked_ids, before=None, window=keys.window)
+        return of_finding, {beside.subject for beside in every_beside}
 
     def _without_rows(self, finding: PlannedFinding, error: ClusterError) -> Iterator[Event]:
         """What the registry alone shows."""
