@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.severity import Severity
 from srfix.serde.html import heading, pairs, paragraph, table
+from srfix.serde.printable import counted
 from srfix.serde.subjects.names import Role, Subject, Topic
 from srfix.serde.wire import SchemaId
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from srfix.serde.printable import counted as counted
-
 MOST_NAMED: Final = 20
 """How many ids are named; the rest is counted. A topic of garbage seems to carry thousands of ids."""
 

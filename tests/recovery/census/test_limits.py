@@ -13,8 +13,8 @@ from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.recovery import Census, CensusRequest, LocalCensus
 from srfix.recovery.census.interface import CensusProgress
-from srfix.recovery.ids_in_words import counted
 from srfix.serde import Role, Topic
+from srfix.serde.printable import counted
 from srfix.serde.wire import frame_id
 
 TOPIC = Topic("orders")

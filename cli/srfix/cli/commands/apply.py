@@ -20,10 +20,10 @@ from srfix.cli.output import interface as blocks
 from srfix.cli.output.speaking import confirm, say_aside, say_on_the_way, write_report
 from srfix.cli.version import version
 from srfix.recovery.commands import CommandLine, positional
-from srfix.recovery.ids_in_words import counted, named_ids
+from srfix.recovery.ids_in_words import named_ids
 from srfix.serde.errors import UsageError
 from srfix.serde.files import is_there
-from srfix.serde.printable import capitalized
+from srfix.serde.printable import capitalized, counted
 
 if TYPE_CHECKING:
     from srfix.recovery.actions.actions import Action

@@ -18,8 +18,8 @@ from srfix.cli.options.topic import TopicChoice, topic_options, topic_reader_opt
 from srfix.cli.output.interface import OutputFormat, Report
 from srfix.cli.version import version
 from srfix.recovery.clock import now
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.severity import Severity
+from srfix.serde.printable import counted
 from srfix.serde.properties.kafka_client import Isolation
 
 if TYPE_CHECKING:

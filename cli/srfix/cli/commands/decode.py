@@ -17,13 +17,13 @@ from srfix.cli.options.options import output_option
 from srfix.cli.options.values import POLICIES, ROLES, Choice, choice_of, flag, option
 from srfix.cli.output.interface import Block, OutputFormat, Paragraph, table_of, titled_list
 from srfix.cli.output.speaking import say_aside, show_json
-from srfix.recovery.ids_in_words import counted
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.times import Times
 from srfix.serde.errors import SrfixError, UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import SerdeContext, Value
 from srfix.serde.json_values import to_json
+from srfix.serde.printable import counted
 from srfix.serde.windowed import WindowKind
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from srfix.cli.options.values import option
 from srfix.cli.output.interface import Block, OutputFormat, Report
 from srfix.cli.version import version
 from srfix.recovery.clock import now
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.severity import Severity
+from srfix.serde.printable import counted
 
 if TYPE_CHECKING:
     from srfix.recovery.findings import Diagnosis

@@ -15,7 +15,7 @@ from srfix.cli.options.options import expect_digest_option, output_option, yes_o
 from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Paragraph, Report, Tone, grouped
 from srfix.cli.output.speaking import confirm, say_aside, write_report
 from srfix.cli.version import version
-from srfix.recovery.ids_in_words import counted
+from srfix.serde.printable import counted
 
 if TYPE_CHECKING:
     from srfix.cli.reports.plan_running import StepTold

@@ -18,8 +18,8 @@ from srfix.cli.output import interface as blocks
 from srfix.cli.output.speaking import conclude
 from srfix.cli.version import version
 from srfix.recovery.clock import now
-from srfix.recovery.ids_in_words import counted
 from srfix.serde.errors import UsageError
+from srfix.serde.printable import counted
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role
 

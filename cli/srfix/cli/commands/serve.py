@@ -19,9 +19,9 @@ from srfix.cli.options.options import isolation_option
 from srfix.cli.options.values import Choice, chosen_options, handing_over, option, typed_options
 from srfix.cli.output.speaking import say, say_aside
 from srfix.cli.version import version
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.stores.choices import Until
 from srfix.serde.errors import UsageError
+from srfix.serde.printable import counted
 
 if TYPE_CHECKING:
     from srfix.recovery.serving.starting import Place

@@ -17,7 +17,8 @@ from srfix.cli.output.speaking import say_aside, say_total, write_report
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.commands import CommandLine
-from srfix.recovery.ids_in_words import counted, enumerated
+from srfix.recovery.ids_in_words import enumerated
+from srfix.serde.printable import counted
 
 if TYPE_CHECKING:
     from srfix.recovery.inspect.internal_subjects import InternalSubjects, ListedSubject

@@ -9,8 +9,9 @@ from srfix.cli.output.interface import Block, FieldList, Heading, Paragraph, Tab
 from srfix.cli.reports.diagnosis_words import skipped_lines, tone_of
 from srfix.recovery.census.interface import PartitionCensus
 from srfix.recovery.facts.topics import AskedId, RoleAnswer, Standing, Strategy, TopicAnswers, TopicReader, Trouble
-from srfix.recovery.ids_in_words import counted, listed
+from srfix.recovery.ids_in_words import listed
 from srfix.recovery.topic_check.examine import TopicCheck
+from srfix.serde.printable import counted
 from srfix.serde.subjects.names import Role
 
 _STANDING: Final = {

@@ -14,12 +14,13 @@ from srfix.recovery.commands import CommandLine
 from srfix.recovery.diagnosis.examination import Examination
 from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.findings import Considered, Diagnosis, Evidence, Finding, Severity
-from srfix.recovery.ids_in_words import counted, enumerated
+from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.repair.planning.plan import make_plan
 from srfix.recovery.repair.planning.wanted import ONLY_ON_REQUEST
 from srfix.recovery.report.in_short import InShort, StoreInShort, in_short
 from srfix.recovery.report.places import ids_in_short, keys_in_short, ranges
 from srfix.serde.errors import SrfixError
+from srfix.serde.printable import counted
 from srfix.serde.subjects.names import Role
 
 MOST_SOURCES: Final = 5

@@ -9,9 +9,8 @@ from typing import Final
 from srfix.cli.output.interface import Block, Commands, Paragraph, Tone, Verdict, grouped, titled_list
 from srfix.recovery.commands import CommandLine
 from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Finding, Severity, Skipped
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.repair.planning.wanted import ONLY_ON_REQUEST
-from srfix.serde.printable import capitalized
+from srfix.serde.printable import capitalized, counted
 from srfix.serde.subjects.names import Role
 
 _MOST_NAMES: Final = 5

@@ -10,7 +10,8 @@ from srfix.cli.output import interface as blocks
 from srfix.cli.reports.diagnosis_words import tone_of
 from srfix.recovery.forecasts import Certainty, Foretold
 from srfix.recovery.guard.models import Forecast, StoreKind
-from srfix.recovery.ids_in_words import counted, enumerated
+from srfix.recovery.ids_in_words import enumerated
+from srfix.serde.printable import counted
 
 _MEANS: Final = {
     Certainty.CERTAIN: "this follows from the input, and from what srfix saw.",

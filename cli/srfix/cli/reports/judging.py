@@ -23,8 +23,9 @@ from srfix.recovery.baseline import (
     save_baseline,
     worst,
 )
-from srfix.recovery.ids_in_words import counted, enumerated
+from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.severity import Severity
+from srfix.serde.printable import counted
 from srfix.serde.schemas.models import Json
 
 if TYPE_CHECKING:

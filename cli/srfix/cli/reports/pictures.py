@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from srfix.cli.output.interface import CarriedId, Picture
 from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.findings import Finding, IdAtFault, Severity
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.repair.plan_file import Plan
 from srfix.recovery.report.places import ranges
+from srfix.serde.printable import counted
 from srfix.serde.subjects.names import Subject, split_context, subject_for
 
 

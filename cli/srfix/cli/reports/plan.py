@@ -16,9 +16,10 @@ from srfix.recovery.actions.document import describe
 from srfix.recovery.advice.playbook import until_repaired
 from srfix.recovery.commands import CommandLine, positional
 from srfix.recovery.facts.subject_state import SubjectState
-from srfix.recovery.ids_in_words import counted, named_ids
+from srfix.recovery.ids_in_words import named_ids
 from srfix.recovery.repair.plan_file import Plan, plan_document
 from srfix.recovery.report.plan_in_short import changes, counted_changes
+from srfix.serde.printable import counted
 
 _FEW_STEPS: Final = 12
 """Up to this number of steps, a format that can fold shows them unfolded."""

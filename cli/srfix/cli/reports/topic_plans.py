@@ -17,7 +17,6 @@ from srfix.cli.session import open_cluster, patience_s
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.commands import CommandLine, positional
 from srfix.recovery.documents import Part
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.plans.runs import AlreadyApplied, AlreadyRolledBack, JournalSetAside, Left
 from srfix.recovery.plans.sign_off import require_digest
 from srfix.recovery.topic_plan import plan_file
@@ -26,6 +25,7 @@ from srfix.recovery.topic_plan.expiring import kept_records_path
 from srfix.recovery.topic_plan.hand import KafkaHand
 from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS
 from srfix.recovery.topic_plan.logs import StepReport
+from srfix.serde.printable import counted
 
 _WRITE_S = 60.0
 

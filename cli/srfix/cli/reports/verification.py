@@ -21,7 +21,6 @@ from srfix.cli.version import version
 from srfix.recovery.diagnosis.document import Advice
 from srfix.recovery.documents import Count, Id, Part
 from srfix.recovery.findings import ApplicationAdvice
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.plans.journal_file import default_journal_path
 from srfix.recovery.plans.sign_off import require_digest
 from srfix.recovery.repair.plan_file import Plan
@@ -31,6 +30,7 @@ from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS, TopicState
 from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS, TopicPlan
 from srfix.recovery.topic_plan.verifying import TopicCheck, TopicOutcome, verify_topic_plan
 from srfix.serde.errors import UsageError
+from srfix.serde.printable import counted
 from srfix.serde.schemas.models import Json
 
 _MOST_PROBLEMS: Final = 2

@@ -8,8 +8,9 @@ from msgspec import UNSET, UnsetType
 
 from srfix.recovery.documents import Code, Document, Instant, Part
 from srfix.recovery.findings import Diagnosis, Finding, Severity, finding_order
-from srfix.recovery.ids_in_words import counted, listed
+from srfix.recovery.ids_in_words import listed
 from srfix.recovery.watch import events
+from srfix.serde.printable import counted
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import SchemaId
 

@@ -32,10 +32,10 @@ from srfix.recovery.facts.reader import CheckContext, Circumstances, KnownStore,
 from srfix.recovery.facts.stores import MARKS_OF_CONNECT, SuspectStore, marks_in
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Observation, Weight
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.recovery.ksqldb.models import is_at_least
 from srfix.serde.errors import ClusterError
+from srfix.serde.printable import counted
 from srfix.serde.subjects.names import Role, Subject, Topic
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from srfix.recovery.ids_in_words import counted
 from srfix.serde.html import heading, paragraph, table
+from srfix.serde.printable import counted
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role, Topic
 from srfix.serde.wire import SchemaId

@@ -26,9 +26,9 @@ from srfix.recovery.census.interface import (
     role_census,
 )
 from srfix.recovery.cluster.cluster import Cluster
-from srfix.recovery.ids_in_words import counted
 from srfix.serde.errors import ClusterError
 from srfix.serde.native import kernel
+from srfix.serde.printable import counted
 from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import Headers

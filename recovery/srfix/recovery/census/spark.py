@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Final
 from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, PartitionCensus, role_census
 from srfix.recovery.census.spark_topic import Group, SparkTopics, counting_sql, finished, tallies
 from srfix.recovery.cluster.cluster import Cluster
-from srfix.recovery.ids_in_words import counted
 from srfix.serde.errors import ClusterError
+from srfix.serde.printable import counted
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role
 

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from srfix.recovery.findings import IdAtFault, PartitionAtFault, is_conclusive
-from srfix.recovery.ids_in_words import MOST_NAMED, counted, listed
+from srfix.recovery.ids_in_words import MOST_NAMED, listed
+from srfix.serde.printable import counted
 from srfix.serde.subjects.names import Role, split_context
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.interface import Check
 from srfix.recovery.findings import Finding, IdAtFault, Severity
-from srfix.recovery.ids_in_words import counted, named_ids
+from srfix.recovery.ids_in_words import named_ids
 from srfix.serde.errors import SchemaError
+from srfix.serde.printable import counted
 
 if TYPE_CHECKING:
     from srfix.recovery.facts.reader import CheckContext

@@ -14,7 +14,7 @@ from srfix.recovery.checks.proofs import is_certain, is_certain_role, make_certa
 from srfix.recovery.checks.topic_findings import MOST_PLACES, TopicFinding, TopicRequest
 from srfix.recovery.commands import positional
 from srfix.recovery.findings import Finding, IdAtFault, PartitionAtFault, Severity
-from srfix.recovery.ids_in_words import counted
+from srfix.serde.printable import counted
 from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:

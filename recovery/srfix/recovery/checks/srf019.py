@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from srfix.recovery.checks.interface import Advice, Check, Rules, keep_the_state
 from srfix.recovery.findings import Finding, Severity, Skipped
 from srfix.recovery.forecasts import Certainty, Foretold, Moment
-from srfix.recovery.ids_in_words import counted
+from srfix.serde.printable import counted
 from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:

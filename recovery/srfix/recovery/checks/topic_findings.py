@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 from srfix.recovery.checks.proofs import joined
 from srfix.recovery.facts.topics import Lives, Strategy
 from srfix.recovery.findings import Finding, IdAtFault, Severity, Source
-from srfix.recovery.ids_in_words import counted, listed
+from srfix.recovery.ids_in_words import listed
+from srfix.serde.printable import counted
 from srfix.serde.subjects.names import Role, Subject, Topic, join_context, split_context, split_subject, subject_for
 from srfix.serde.wire import SchemaId
 

@@ -17,8 +17,8 @@ from srfix.recovery.cluster.group_offsets import GroupOffsets
 from srfix.recovery.cluster.log_reader import read_places, read_range
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.cluster.streams_members import StreamsMembers, streams_members
-from srfix.recovery.ids_in_words import counted
 from srfix.serde.errors import AccessDeniedError, ClusterError
+from srfix.serde.printable import counted
 from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
 from srfix.serde.subjects.names import Topic
 from srfix.serde.waiting import waiting

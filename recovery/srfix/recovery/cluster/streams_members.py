@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 from srfix.recovery.cluster.answers import refusal
 from srfix.recovery.errors import FormatError
-from srfix.recovery.ids_in_words import counted
-from srfix.serde.printable import foreign
+from srfix.serde.printable import counted, foreign
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient

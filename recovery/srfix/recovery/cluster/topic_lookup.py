@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from srfix.recovery.cluster.cluster import Cluster
-from srfix.recovery.ids_in_words import counted
 from srfix.serde.casing import declared_name
 from srfix.serde.errors import UsageError
 from srfix.serde.hints import nearest_ones
+from srfix.serde.printable import counted
 from srfix.serde.subjects.names import Topic
 
 _MOST = 3

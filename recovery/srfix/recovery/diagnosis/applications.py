@@ -36,9 +36,10 @@ from srfix.recovery.facts.reader import CheckContext, Reader
 from srfix.recovery.facts.rows_on_disk import StoreIds, ids_by_changelog
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Finding, Skipped
-from srfix.recovery.ids_in_words import counted, listed
+from srfix.recovery.ids_in_words import listed
 from srfix.recovery.internal_topics import application_prefixes, generated_owner, is_in_own_format, parse
 from srfix.serde.errors import AccessDeniedError, UsageError
+from srfix.serde.printable import counted
 from srfix.serde.schemas.errors import EndpointNotSupportedError, ForbiddenError
 from srfix.serde.subjects.names import Role, Subject, Topic, join_context, subject_for
 from srfix.serde.wire import SchemaId

@@ -16,9 +16,10 @@ from srfix.recovery.facts.reader import CheckContext
 from srfix.recovery.facts.stores import StoreFacts, Suspect, SuspectStore
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Skipped
-from srfix.recovery.ids_in_words import counted, named_ids
+from srfix.recovery.ids_in_words import named_ids
 from srfix.recovery.internal_topics import is_internal
 from srfix.serde.errors import AccessDeniedError, ClusterError
+from srfix.serde.printable import counted
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role, Subject, Topic, subject_for
 

@@ -12,9 +12,9 @@ from srfix.recovery.evidence.rules import ALL_FIELDS
 from srfix.recovery.facts.stores import Suspect, SuspectStore
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Skipped
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.serde.errors import ClusterError
+from srfix.serde.printable import counted
 from srfix.serde.subjects.names import Topic
 
 _MOST_HYPOTHESES: Final = 5

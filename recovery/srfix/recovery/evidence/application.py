@@ -25,9 +25,9 @@ from srfix.recovery.cluster.answers import GroupListing
 from srfix.recovery.evidence import rules
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Evidence
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.internal_topics import InternalTopicKind, ksqldb_query, parse, recognise
 from srfix.serde.errors import ClusterError
+from srfix.serde.printable import counted
 from srfix.serde.subjects.names import Topic
 
 _STREAM_THREAD: Final = re.compile(r".+-StreamThread-\d+(?:-.+)?", re.DOTALL)

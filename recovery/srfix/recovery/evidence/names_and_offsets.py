@@ -24,10 +24,10 @@ from srfix.recovery.evidence.rules import (
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Evidence
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.internal_topics import automatic_store_source, parse
 from srfix.serde.casing import declared_name
 from srfix.serde.errors import AccessDeniedError
+from srfix.serde.printable import counted
 from srfix.serde.subjects.names import Topic
 
 NAME: Final = AUTOMATIC_NAME.kind

@@ -35,9 +35,10 @@ from srfix.recovery.facts.rows_on_disk import places_of
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Evidence
-from srfix.recovery.ids_in_words import counted, enumerated, named_ids
+from srfix.recovery.ids_in_words import enumerated, named_ids
 from srfix.recovery.internal_topics import InternalTopicKind, application_prefixes, is_internal, parse, recognise
 from srfix.serde.errors import ClusterError
+from srfix.serde.printable import counted
 from srfix.serde.schemas.errors import SchemaNotFoundError
 from srfix.serde.schemas.models import Schema
 from srfix.serde.subjects.names import Role, Subject, Topic, join_context, split_context, split_subject

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 from srfix.recovery.census.interface import Census
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.facts.survey import Survey
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.internal_topics import (
     InternalTopicKind,
     application_prefixes,
@@ -29,6 +28,7 @@ from srfix.recovery.internal_topics import (
     registration_topic,
 )
 from srfix.serde.errors import ClusterError
+from srfix.serde.printable import counted
 from srfix.serde.subjects.names import (
     DEFAULT_CONTEXT,
     Role,

@@ -18,7 +18,7 @@ from typing import Final
 
 from srfix.recovery.census.interface import Census, IdCount, RoleCensus
 from srfix.recovery.facts.subject_state import SubjectState, VersionState
-from srfix.recovery.ids_in_words import counted
+from srfix.serde.printable import counted
 from srfix.serde.subjects.names import Role
 from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId

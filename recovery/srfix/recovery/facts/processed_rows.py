@@ -27,11 +27,11 @@ from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.facts.rows_on_disk import Place
 from srfix.recovery.facts.stores import ProcessedRows
 from srfix.recovery.facts.survey import Survey, known_schema
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.casing import CaseRule, match_fields
 from srfix.serde.errors import CasingError, ResolveError
 from srfix.serde.interface import ABOUT_A_PAYLOAD, SerdeContext
+from srfix.serde.printable import counted
 from srfix.serde.schemas.models import Schema
 from srfix.serde.subjects.names import Role, Topic
 from srfix.serde.wire import is_framed, parse

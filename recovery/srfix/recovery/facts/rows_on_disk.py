@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from srfix.recovery.census.interface import Census
 from srfix.recovery.facts.stores import StoreRows, SuspectStore
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.state.checkpoints import OffsetMeaning
+from srfix.serde.printable import counted
 from srfix.serde.subjects.names import Role, Topic
 from srfix.serde.wire import SchemaId
 

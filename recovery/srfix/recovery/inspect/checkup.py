@@ -19,11 +19,11 @@ from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.documents import Count, DatedDocument, Part
 from srfix.recovery.facts.refusals import WRITABLE_MODES
 from srfix.recovery.facts.subject_state import look_up
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.internal_topics import is_internal
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import ClusterError, SrfixError
 from srfix.serde.formats.table import as_readers_ask
+from srfix.serde.printable import counted
 from srfix.serde.registry.probe import RegistryProbe
 from srfix.serde.schemas.errors import EndpointNotSupportedError, ForbiddenError, UnauthorizedError
 from srfix.serde.schemas.models import Schema

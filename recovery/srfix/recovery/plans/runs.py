@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from srfix.recovery.errors import AppliedInPartError, PlanError, RolledBackInPartError
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.plans.documents import PlanT, StepT
 from srfix.recovery.plans.journal import JournalFiles, StateT
 from srfix.recovery.plans.journal_file import Journal, says_nothing, set_aside
 from srfix.serde.errors import ClusterError, RegistryError, SrfixError
+from srfix.serde.printable import counted
 from srfix.serde.schemas.models import Json
 
 EventT = TypeVar("EventT")

@@ -22,9 +22,9 @@ from srfix.recovery.facts.reader import (
 )
 from srfix.recovery.facts.subject_state import SubjectPart, SubjectState, subject_part, subject_state_of
 from srfix.recovery.facts.topics import TopicRead
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.plans.documents import PlanFiles, plan_digest
 from srfix.serde.html import heading, pairs, paragraph, table
+from srfix.serde.printable import counted
 from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Role, Subject, Topic
 from srfix.serde.wire import SchemaId, given_schema_id

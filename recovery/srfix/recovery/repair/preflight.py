@@ -20,12 +20,11 @@ from srfix.recovery.actions.actions import (
     SoftDelete,
 )
 from srfix.recovery.facts.refusals import WRITABLE_MODES, mode_in_force
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.registry import Registry
 from srfix.recovery.repair.plan_file import Plan, plan_document
 from srfix.serde.errors import RegistryError
 from srfix.serde.formats.table import as_readers_ask
-from srfix.serde.printable import capitalized
+from srfix.serde.printable import capitalized, counted
 from srfix.serde.schemas.errors import ForbiddenError, RegistryUnreachableError, SchemaNotFoundError, UnauthorizedError
 from srfix.serde.schemas.models import Schema, same_content
 from srfix.serde.subjects.names import Subject

@@ -12,8 +12,8 @@ from srfix.recovery.diagnosis.examination import Examination
 from srfix.recovery.facts.bodies import Bodies
 from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.findings import Finding, IdAtFault, Severity, Weight
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.repair.plan_file import Plan
+from srfix.serde.printable import counted
 
 _MOST_IDS: Final = 8
 

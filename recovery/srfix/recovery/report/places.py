@@ -7,7 +7,8 @@ from itertools import pairwise
 from typing import Final
 
 from srfix.recovery.findings import IdAtFault
-from srfix.recovery.ids_in_words import counted, enumerated
+from srfix.recovery.ids_in_words import enumerated
+from srfix.serde.printable import counted
 
 _LINE: Final = 66
 _MOST_IDS: Final = 8

@@ -18,8 +18,9 @@ from srfix.recovery.actions.actions import (
 )
 from srfix.recovery.actions.document import keeping
 from srfix.recovery.facts.subject_state import SubjectState, level_of
-from srfix.recovery.ids_in_words import counted, enumerated
+from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.repair.plan_file import Plan
+from srfix.serde.printable import counted
 from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Subject
 

@@ -21,10 +21,10 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import OffsetSpec
 
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.serving.partition import ServedPartition, ServedStore
 from srfix.recovery.stores.choices import Until
 from srfix.serde.errors import ClusterError, SrfixError
+from srfix.serde.printable import counted
 from srfix.serde.properties.kafka_client import ReadOnlyClient
 from srfix.serde.subjects.names import Topic
 

@@ -18,9 +18,9 @@ from typing import Final
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import MemberDescription
 
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.serving.following import Place
 from srfix.serde.errors import ClusterError
+from srfix.serde.printable import counted
 from srfix.serde.properties.kafka_client import ReadOnlyClient
 from srfix.serde.subjects.names import Topic
 

@@ -9,7 +9,6 @@ from typing import Final
 
 from srfix.recovery.documents import Part
 from srfix.recovery.errors import StateDirectoryError
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.serving.databases import MakeDatabase
 from srfix.recovery.serving.following import Follower
 from srfix.recovery.serving.head_start import HeadStart
@@ -18,6 +17,7 @@ from srfix.recovery.serving.membership import Membership
 from srfix.recovery.serving.partition import ServedPartition, ServedStore
 from srfix.recovery.serving.questions import Served
 from srfix.serde.errors import SrfixError
+from srfix.serde.printable import counted
 
 ACTIVE: Final = "active"
 STANDBY: Final = "standby"

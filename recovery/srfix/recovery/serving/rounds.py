@@ -19,10 +19,10 @@ from starlette.responses import Response
 
 from srfix.recovery import clock
 from srfix.recovery.documents import Part
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.serving.liveness import LAG_EVERY_MS, SEND_MS, Lags
 from srfix.recovery.serving.node import Node
 from srfix.serde.errors import SrfixError
+from srfix.serde.printable import counted
 
 HEARTBEAT_PATH: Final = "/heartbeat"
 LAG_PATH: Final = "/lag"

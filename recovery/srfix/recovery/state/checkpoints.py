@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Final
 
 from srfix.recovery.errors import FormatError, StateDirectoryError
-from srfix.recovery.ids_in_words import counted
 from srfix.serde import bounds
 from srfix.serde.files import read_file
+from srfix.serde.printable import counted
 from srfix.serde.subjects.names import Topic
 
 _VERSION: Final = 0

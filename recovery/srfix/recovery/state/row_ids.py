@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading.rows import RowBatch
 from srfix.recovery.state.reading.store import StateStore, StoreDamage
+from srfix.serde.printable import counted
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import SchemaId, is_schema_id
 from srfix.serde.wire_peek import BY_GUID, UNFRAMED, PeekedId, SchemaIdPeek, peek_headers

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.state.checkpoints import OFFSETS_COLUMN_FAMILY
 from srfix.serde import bounds
 from srfix.serde.files import read_file
+from srfix.serde.printable import counted
 
 _FILE: Final = re.compile(r"OPTIONS-(\d+)")
 _SECTION: Final = re.compile(r'\[(?P<kind>[A-Za-z/]+)(?: "(?P<family>.*)")?\]')

@@ -18,9 +18,9 @@ from srfix.recovery.facts.subject_state import read_subject_state
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.facts.topics import Lives, Positions, RoleAnswer, TopicAnswers, TopicQuestion, as_read, standing_of
 from srfix.recovery.findings import Diagnosis, Skipped
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.topic_check.ids import Judge, resolve_guids
 from srfix.serde.errors import UsageError
+from srfix.serde.printable import counted
 from srfix.serde.subjects.names import Role, Topic, subject_for
 
 

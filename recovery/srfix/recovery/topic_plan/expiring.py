@@ -21,7 +21,6 @@ import msgspec
 from srfix.recovery.clock import now
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.errors import PlanError
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.internal_topics import is_internal
 from srfix.recovery.topic_plan.logs import (
     CLEANUP_POLICY,
@@ -40,7 +39,7 @@ from srfix.recovery.topic_plan.logs import (
 from srfix.recovery.topic_plan.plan_file import OUR_HEADER, ExpireKeys, KeptRecords, TopicPlan
 from srfix.serde.errors import UsageError
 from srfix.serde.files import open_file, parse_json, write_whole
-from srfix.serde.printable import is_printable
+from srfix.serde.printable import counted, is_printable
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Topic, changelog_topic

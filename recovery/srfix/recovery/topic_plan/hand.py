@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.topic_plan.logs import NewRecord
 from srfix.serde.errors import ClusterError
+from srfix.serde.printable import counted
 from srfix.serde.properties.kafka_client import ReadOnlyClient
 
 if TYPE_CHECKING:

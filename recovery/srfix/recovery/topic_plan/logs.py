@@ -14,8 +14,8 @@ from srfix.recovery.cluster.answers import GroupState, TopicConfigs
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.cluster.topic_lookup import did_you_mean
 from srfix.recovery.errors import PlanError
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.topic_plan.plan_file import PartitionRows
+from srfix.serde.printable import counted
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Topic
 from srfix.serde.wire import PREFIX_ID_SIZE

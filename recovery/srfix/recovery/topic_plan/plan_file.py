@@ -11,9 +11,8 @@ from msgspec import Meta, Struct, convert, field
 
 from srfix.recovery.documents import Instant, Part, Sha256, VersionedDocument
 from srfix.recovery.errors import PlanError
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.plans.documents import PlanFiles, plan_digest
-from srfix.serde.printable import capitalized
+from srfix.serde.printable import capitalized, counted
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Subject, Topic

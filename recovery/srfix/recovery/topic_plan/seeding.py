@@ -16,7 +16,6 @@ from typing import Final
 from srfix.recovery.clock import now
 from srfix.recovery.commands import CommandLine
 from srfix.recovery.errors import PlanError
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.topic_plan.logs import (
     CLEANUP_POLICY,
     CREATE_TIME,
@@ -33,6 +32,7 @@ from srfix.recovery.topic_plan.logs import (
 )
 from srfix.recovery.topic_plan.plan_file import CarriedSchemaId, SeedChangelog, TopicPlan
 from srfix.serde.errors import UsageError
+from srfix.serde.printable import counted
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role, Topic, changelog_topic
 from srfix.serde.subjects.strategies import ChangelogSubject

@@ -14,7 +14,6 @@ from typing import Final
 
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.errors import PlanError
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.topic_plan.expiring import ISOLATION, WHY_STOPPED_FOR_EXPIRY, check_kept_records, kept_records
 from srfix.recovery.topic_plan.logs import (
     CLEANUP_POLICY,
@@ -35,6 +34,7 @@ from srfix.recovery.topic_plan.logs import (
 )
 from srfix.recovery.topic_plan.plan_file import OUR_HEADER, ExpireKeys, PartitionRows, SeedChangelog
 from srfix.recovery.topic_plan.seeding import WHY_STOPPED_FOR_SEED, restorable
+from srfix.serde.printable import counted
 from srfix.serde.properties.kafka_client import Isolation
 
 _LOG = Isolation.READ_UNCOMMITTED

@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import assert_never
 
 from srfix.recovery.errors import PlanError
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.topic_plan.expiring import ISOLATION, check_kept_records, kept_records
 from srfix.recovery.topic_plan.journal import TopicState
 from srfix.recovery.topic_plan.logs import Look, NewestRecord, digest_of, fingerprint_of, live, newest_of
 from srfix.recovery.topic_plan.plan_file import ExpireKeys, PartitionRows, SeedChangelog, TopicPlan, Work
 from srfix.recovery.topic_plan.steps import planned_rows
+from srfix.serde.printable import counted
 from srfix.serde.properties.kafka_client import Isolation
 
 _LOG = Isolation.READ_UNCOMMITTED

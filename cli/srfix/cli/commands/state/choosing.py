@@ -15,9 +15,10 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.values import handing_over, option
 from srfix.cli.output.speaking import say_aside
 from srfix.recovery.errors import NotPermittedError
-from srfix.recovery.ids_in_words import counted, enumerated
+from srfix.recovery.ids_in_words import enumerated
 from srfix.serde.errors import UsageError
 from srfix.serde.hints import nearest
+from srfix.serde.printable import counted
 
 if TYPE_CHECKING:
     from srfix.recovery.state.directory import ApplicationState

@@ -20,8 +20,9 @@ from srfix.cli.output.speaking import conclude
 from srfix.cli.reports.rows import in_characters, span, time_of
 from srfix.cli.version import version
 from srfix.recovery.clock import now
-from srfix.recovery.ids_in_words import counted, enumerated
+from srfix.recovery.ids_in_words import enumerated
 from srfix.serde.errors import UsageError
+from srfix.serde.printable import counted
 from srfix.serde.subjects.names import Topic
 
 if TYPE_CHECKING:

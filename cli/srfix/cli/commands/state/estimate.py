@@ -16,7 +16,8 @@ from srfix.cli.output.interface import Block, OutputFormat, Paragraph, Report, t
 from srfix.cli.output.speaking import conclude
 from srfix.cli.version import version
 from srfix.recovery.clock import now
-from srfix.recovery.ids_in_words import counted, enumerated
+from srfix.recovery.ids_in_words import enumerated
+from srfix.serde.printable import counted
 
 if TYPE_CHECKING:
     from srfix.recovery.stores.estimates import EstimatedStore

@@ -17,9 +17,10 @@ from srfix.cli.options.connecting import Connection, connection_options
 from srfix.cli.options.engine import SPARK, CensusEngineChoice, task_engine_options
 from srfix.cli.options.values import Choice, flag
 from srfix.cli.output.speaking import say_aside, show
-from srfix.recovery.ids_in_words import counted, enumerated
+from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.stores.choices import ExportFormat
 from srfix.serde.errors import UsageError
+from srfix.serde.printable import counted
 
 if TYPE_CHECKING:
     from srfix.recovery.state.directory import ApplicationState

@@ -16,7 +16,7 @@ from srfix.cli.output.interface import TONES, Block, FieldList, Heading, OutputF
 from srfix.cli.output.speaking import conclude
 from srfix.cli.version import version
 from srfix.recovery.clock import now
-from srfix.recovery.ids_in_words import counted
+from srfix.serde.printable import counted
 
 if TYPE_CHECKING:
     from srfix.recovery.state.checkpoints import CheckpointEntry

@@ -20,9 +20,9 @@ from srfix.cli.options.options import output_option
 from srfix.cli.options.typed_bytes import taken_as_text
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.output.speaking import say_aside
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.typed_keys import json_of_key, key_bytes
 from srfix.serde.errors import UsageError
+from srfix.serde.printable import counted
 from srfix.serde.subjects.names import Subject
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from srfix.cli.options.options import isolation_of, isolation_option, output_opt
 from srfix.cli.options.values import Duration, option
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.output.speaking import say_aside, write_report
-from srfix.recovery.ids_in_words import counted
 from srfix.serde.errors import UsageError
 from srfix.serde.files import is_there
+from srfix.serde.printable import counted
 from srfix.serde.subjects.names import Topic
 
 if TYPE_CHECKING:

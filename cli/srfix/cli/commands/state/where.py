@@ -22,10 +22,11 @@ from srfix.cli.output.speaking import conclude
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.errors import KsqldbError
-from srfix.recovery.ids_in_words import counted, enumerated
+from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.recovery.typed_keys import key_bytes
 from srfix.serde.errors import UsageError
+from srfix.serde.printable import counted
 from srfix.serde.subjects.names import Topic
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from srfix.cli.output import interface as blocks
 from srfix.cli.output.speaking import say_aside, write_report
 from srfix.cli.version import version
 from srfix.recovery.clock import now
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.stores.choices import OnError
 from srfix.serde.errors import UsageError
+from srfix.serde.printable import counted
 from srfix.serde.subjects.names import Role, Subject, subject_for
 
 if TYPE_CHECKING:

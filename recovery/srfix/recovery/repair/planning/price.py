@@ -11,10 +11,10 @@ from srfix.recovery.errors import PlanError
 from srfix.recovery.facts.refusals import list_holders
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.facts.topics import TopicFacts
-from srfix.recovery.ids_in_words import counted, enumerated, named_ids
+from srfix.recovery.ids_in_words import enumerated, named_ids
 from srfix.recovery.repair.plan_file import Cost, cost_of
 from srfix.recovery.repair.planning.repairs import SubjectRepair
-from srfix.serde.printable import capitalized
+from srfix.serde.printable import capitalized, counted
 from srfix.serde.subjects.names import Subject
 
 

@@ -10,11 +10,11 @@ from uuid import uuid4
 
 from srfix.recovery.census.interface import Census, PartitionCensus
 from srfix.recovery.census.spark_topic import SparkTopics, finished, latest_sql
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.registry import Registry
 from srfix.recovery.repair.plan_file import PlannedFinding
 from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem
 from srfix.serde.errors import Reason
+from srfix.serde.printable import counted
 from srfix.serde.resolve.policies import DualSubject, Resolver, UnderOneSubject
 from srfix.serde.spark.worker.decode import JudgedReader
 from srfix.serde.subjects.names import Role, Subject, subject_for, within_context_of

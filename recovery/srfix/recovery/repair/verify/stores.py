@@ -19,7 +19,7 @@ from srfix.recovery.facts.refusals import NO_SUCH_QUESTION
 from srfix.recovery.facts.stores import Membership, SuspectStore, latest_own
 from srfix.recovery.facts.subject_state import SubjectState, read_subject_state
 from srfix.recovery.facts.survey import Survey
-from srfix.recovery.ids_in_words import counted, named_ids
+from srfix.recovery.ids_in_words import named_ids
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.recovery.registry import ReadableRegistry
 from srfix.recovery.repair.plan_file import PlannedFinding
@@ -29,6 +29,7 @@ from srfix.serde.deserializer import SchemaDeserializer
 from srfix.serde.errors import DecodeError, ResolveError, SchemaError, WireError
 from srfix.serde.formats.table import format_of
 from srfix.serde.interface import SerdeContext
+from srfix.serde.printable import counted
 from srfix.serde.resolve.policies import UnderOneSubject
 from srfix.serde.schemas.errors import InvalidSchemaError, RegistryAnswerError, RegistryProtocolError
 from srfix.serde.subjects.names import Role, split_context

@@ -25,7 +25,7 @@ from enum import Enum
 from typing import Final
 
 from srfix.recovery.errors import FormatError
-from srfix.recovery.ids_in_words import counted
+from srfix.serde.printable import counted
 
 _VARIABLE_SIZE: Final = 1
 _NULL: Final = -1

@@ -24,8 +24,8 @@ from operator import itemgetter
 from typing import Final, TypeAlias, TypeVar, cast
 
 from srfix.recovery.errors import FormatError
-from srfix.recovery.ids_in_words import counted
 from srfix.serde.java_ints import read_varint, written_varint
+from srfix.serde.printable import counted
 
 Headers = tuple[tuple[str, bytes | None], ...]
 

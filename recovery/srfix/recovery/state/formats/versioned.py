@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from srfix.recovery.errors import FormatError
-from srfix.recovery.ids_in_words import counted
+from srfix.serde.printable import counted
 
 LATEST_SEGMENT: Final = -1
 

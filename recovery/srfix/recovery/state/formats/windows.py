@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from srfix.recovery.errors import FormatError
-from srfix.recovery.ids_in_words import counted
 from srfix.serde.errors import DecodeError, UsageError
+from srfix.serde.printable import counted
 from srfix.serde.windowed import Window, WindowKind, join, split
 
 INDEX: Final = b"\1"

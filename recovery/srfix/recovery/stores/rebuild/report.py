@@ -7,8 +7,8 @@ from typing import Final, Literal
 
 from srfix.recovery.documents import Count, DatedDocument, Part, json_of
 from srfix.recovery.errors import RowsUnreadableError
-from srfix.recovery.ids_in_words import counted
 from srfix.recovery.stores.choices import OnError
+from srfix.serde.printable import counted
 from srfix.serde.schemas.models import Json
 
 _MOST_LISTED: Final = 20
