@@ -156,7 +156,10 @@ def _codes_by_command() -> Mapping[str, tuple[str, Sequence[str]]]:
     (nothing,) = (field.default for field in fields(Check) if field.name == "find")
     known = sorted(CHECKS, key=lambda check: check.code)
     return {
-        "diagnose": ("finds", [c.code for c in known if c.find is not nothing or c.find_of_application]),
+        "diagnose": (
+            "finds",
+            [c.code for c in known if c.find is not nothing or c.find_of_application or c.find_of_changelog],
+        ),
         "check": ("finds", [check.code for check in known if check.find_of_topic]),
         "guard": ("predicts", [c.code for c in known if c.foretell or c.code in _OF_A_NEW_SCHEMA]),
         "plan": ("repairs", [check.code for check in known if check.repair]),

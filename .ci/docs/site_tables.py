@@ -86,7 +86,7 @@ FINDINGS: Final[Mapping[str, tuple[str, str]]] = {
     "SRF017": ("Live ids missing from the topic's own subject", ""),
     "SRF018": ("Retention deletes rows of a reused source", ""),
     "SRF019": ("A restore skips a global store's processor", "`--topology` and `--state-dir`"),
-    "SRF020": ("A topic's reader asks the wrong subject", "`srfix check TOPIC`"),
+    "SRF020": ("A topic's reader asks the wrong subject", "`srfix check TOPIC`; for a changelog, `--reader connect`"),
 }
 """Code → its title in a few words (the same as in README), and what srfix needs to see it, besides cluster and registry."""
 

@@ -25,7 +25,7 @@ class TestIdThatTheRegistryLost:
         assert [line.split()[-2:] for line in lost.splitlines() if line.startswith("1  ")] == [["no", "no"]]
 
         shown = own_parts.srfix("plan", "-o", plan).stdout
-        assert "(SRF011), and no plan repairs that" in shown.partition("Not in this plan")[2]
+        assert "(SRF011), and this plan does not repair that" in shown.partition("Not in this plan")[2]
         applied = own_parts.srfix("apply", plan, "--yes")
         assert applied.returncode == 0
         subject = own_parts.staged.phantom_subject

@@ -82,7 +82,8 @@ def test_findings_and_the_commands_that_find_them_lead_to_each_other() -> None:
         in PAGES["findings/SRF001.md"]
     )
     assert (
-        "\n`srfix check` finds it, `srfix guard` predicts it, `srfix plan` repairs it.\n" in PAGES["findings/SRF020.md"]
+        "\n`srfix diagnose` finds it, `srfix check` finds it, `srfix guard` predicts it, `srfix plan` repairs it.\n"
+        in PAGES["findings/SRF020.md"]
     )
     assert "SRF007, SRF008, SRF009, SRF010, " in PAGES["commands/diagnose.md"]
     assert "It finds SRF011, SRF013, SRF020." in PAGES["commands/check.md"]

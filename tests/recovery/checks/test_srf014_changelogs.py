@@ -66,7 +66,9 @@ class TestLostInChangelog:
         damage.stage(world.broker, world.client())
         plan = world.plan()
         assert plan.actions == ()
-        assert ["is broken (SRF014), and no plan repairs that" in each.reason for each in plan.omissions] == [True]
+        assert ["is broken (SRF014), and this plan does not repair that" in each.reason for each in plan.omissions] == [
+            True
+        ]
 
     def test_an_id_that_only_another_subject_holds_is_no_clean_bill_of_health(self, world: World) -> None:
         staged = damage.stage(world.broker, world.client(), is_lost=False)
@@ -78,6 +80,45 @@ class TestLostInChangelog:
         (skipped,) = [each for each in diagnosis.skipped if each.could_hide]
         assert f"`srfix check {damage.CHANGELOG} --reader connect`" in skipped.reason
         assert not world.examine(reader=Reader.PLAIN).diagnosis.is_inconclusive
+
+    def test_an_id_that_only_another_subject_holds_breaks_a_reader_that_looks_versions_up(self, world: World) -> None:
+        staged = damage.stage(world.broker, world.client(), is_lost=False)
+        world.registry.seed("elsewhere-value", world.client().version(staged.subject, 1, deleted=True).schema.text)
+        world.client().delete_version(staged.subject, 1, permanent=True)
+        diagnosis = world.examine(reader=Reader.CONNECT).diagnosis
+        (finding,) = diagnosis.findings
+        assert (finding.code, finding.severity, finding.repairable) == ("SRF020", Severity.BROKEN, False)
+        assert (finding.application, finding.store, finding.subject) == (
+            damage.APPLICATION,
+            damage.STORE,
+            staged.subject,
+        )
+        assert [fault.schema_id for fault in finding.schema_ids] == [staged.lost_id]
+        assert f"`srfix check {damage.CHANGELOG} --reader connect`" in finding.next
+        assert not [each for each in diagnosis.skipped if each.could_hide]
+        (omission,) = world.plan(reader=Reader.CONNECT).omissions
+        assert "is broken (SRF020), and this plan does not repair that" in omission.reason
+
+    def test_without_a_living_application_it_is_not_looked_at_whatever_the_reader(self) -> None:
+        topic = "shop-users-store-changelog"
+        with world_of({topic: 1}) as world:
+            for subject, schema in ((f"{topic}-value", W1), ("elsewhere-value", W1.replace("User", "Other"))):
+                world.registry.seed(subject, schema)
+            world.put(topic, ("ann", frame_id(2, b"\x02")))
+            diagnosis = world.examine(reader=Reader.CONNECT).diagnosis
+            assert (diagnosis.findings, diagnosis.is_inconclusive) == ((), True)
+            assert [skipped.what for skipped in diagnosis.skipped if skipped.could_hide] == [f"readers of {topic}"]
+            assert of_changelogs(diagnosis) == []
+
+    def test_an_id_that_a_later_record_has_superseded_breaks_no_reader(self, world: World) -> None:
+        staged = damage.stage(world.broker, world.client(), is_lost=False)
+        world.registry.seed("elsewhere-value", world.client().version(staged.subject, 1, deleted=True).schema.text)
+        world.client().delete_version(staged.subject, 1, permanent=True)
+        new = frame_id(staged.kept_id, b"\x02\x02")
+        world.put(damage.CHANGELOG, ("ann", new))
+        world.put(damage.CHANGELOG, ("eve", new), ("joe", None), partition=1)
+        diagnosis = world.examine(reader=Reader.CONNECT).diagnosis
+        assert (diagnosis.findings, diagnosis.is_inconclusive) == ((), False)
 
     def test_a_subject_that_this_user_may_not_read_does_not_end_the_diagnosis(self, world: World) -> None:
         staged = damage.stage(world.broker, world.client(), is_lost=False)

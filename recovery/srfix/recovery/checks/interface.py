@@ -171,7 +171,9 @@ class Check:
     find_of_application: Callable[[ApplicationFacts, CheckContext], Iterator[Finding]] | None = None
     """From an application's internal subjects without topics to findings; None for a check of stores."""
     find_of_changelog: Callable[[ChangelogFacts, CheckContext], Iterator[Finding]] | None = None
-    """From a changelog whose ids the registry has lost to findings, at most one per role; None for other checks."""
+    """From a changelog whose ids the registry has lost, or its own subject lacks, to findings, at most one per role; None
+    for other checks.
+    """
     find_of_topic: Callable[[TopicRequest], Iterator[TopicFinding]] | None = None
     """From what was learned of a topic's keys or values, without a store, to findings; None for other checks."""
     foretell: Callable[[Prospect], Iterator[Foretold]] | None = None

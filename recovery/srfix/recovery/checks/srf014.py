@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from srfix.recovery.checks.interface import Advice, Check, keep_the_state
 from srfix.recovery.checks.proofs import at_fault, in_words, is_certain, make_certain, rows_in_words
 from srfix.recovery.checks.srf011 import known_elsewhere
-from srfix.recovery.findings import Evidence, Finding, IdAtFault, Severity, Source, Weight
+from srfix.recovery.findings import Finding, IdAtFault, Severity
 from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
@@ -85,25 +85,10 @@ def lost_in_changelog(facts: ChangelogFacts, context: CheckContext) -> Iterator[
     for lost in facts.lost:
         faults = at_fault(facts.census, lost.role, lost.schema_ids)
         rest = context.command_line.quoted("scan", facts.topic)
-        yield Finding(
-            code=CODE,
-            severity=Severity.BROKEN,
-            application=facts.application,
-            store=facts.store,
-            role=lost.role,
-            subject=lost.subject,
-            source=Source(topic=facts.topic, subject=lost.subject),
-            schema_ids=faults,
-            registered_ids=lost.registered_ids,
-            evidence=(
-                Evidence(
-                    kind="changelog",
-                    topic=facts.topic,
-                    weight=Weight.CONCLUSIVE,
-                    detail="the store has this changelog topic of its own, and restores from it",
-                    application=facts.application,
-                ),
-            ),
+        yield facts.finding(
+            CODE,
+            lost,
+            faults,
             explanation=(
                 f"Store {facts.store} of application {facts.application} restores from changelog topic "
                 f"{facts.topic}. Records of this topic carry schema ids that this registry does not know: "
@@ -112,15 +97,13 @@ def lost_in_changelog(facts: ChangelogFacts, context: CheckContext) -> Iterator[
                 "schema to register. Perhaps this is not the registry that the application uses, or the schemas "
                 f"were hard-deleted.{_doubt(lost)}"
             ),
-            next=(
+            next_step=(
                 f"Check --registry against the application's configuration; {rest} shows what the topic holds. If "
                 "the schemas were hard-deleted, bring each schema back under its old id, in mode IMPORT, from a "
                 "backup of the _schemas topic or from the application's code. Or rebuild the store from the "
                 "application's inputs: stop the application, and run Kafka's application reset tool. It deletes "
                 "the changelogs and resets the inputs."
             ),
-            repairable=False,
-            other_splits=facts.other_splits,
         )
 
 

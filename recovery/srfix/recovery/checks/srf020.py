@@ -1,7 +1,7 @@
 """SRF020: live ids of a topic that the named reader cannot resolve under the subject that it asks. `srfix check` finds
 it.
 
-It is about a topic and its reader, not about a store: a diagnosis of stores never finds it.
+It is about a topic and its reader. A diagnosis of stores finds it only of a changelog whose reader looks versions up.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from srfix.recovery.checks import proofs
 from srfix.recovery.checks.interface import Check, Repair
 from srfix.recovery.checks.topic_findings import (
     MOST_PLACES,
@@ -19,7 +20,7 @@ from srfix.recovery.checks.topic_findings import (
     reader_to_configure,
 )
 from srfix.recovery.facts.topics import Standing, TopicReader, Trouble
-from srfix.recovery.findings import Severity, Skipped
+from srfix.recovery.findings import Finding, Severity, Skipped
 from srfix.recovery.forecasts import Certainty, Foretold, Moment
 from srfix.recovery.ids_in_words import named_ids
 from srfix.serde.errors import SchemaError, UsageError
@@ -29,6 +30,8 @@ from srfix.serde.subjects.names import DEFAULT_CONTEXT
 
 if TYPE_CHECKING:
     from srfix.recovery.checks.topic_findings import TopicRequest
+    from srfix.recovery.facts.applications import ChangelogFacts
+    from srfix.recovery.facts.reader import CheckContext
     from srfix.recovery.facts.refusals import Holders
     from srfix.recovery.facts.subject_state import SubjectState
     from srfix.recovery.facts.topics import AskedId
@@ -250,6 +253,24 @@ def unreadable(
         return (), error.message
 
 
+def find_of_changelog(facts: ChangelogFacts, context: CheckContext) -> Iterator[Finding]:
+    """What a restore loads from a changelog that exists, and the changelog's own subject does not hold."""
+    for missing in facts.missing:
+        faults = proofs.at_fault(facts.census, missing.role, missing.schema_ids)
+        check = context.command_line.quoted("check", facts.topic, "--reader", "connect")
+        yield facts.finding(
+            CODE,
+            missing,
+            faults,
+            explanation=(
+                f"Store {facts.store} of application {facts.application} restores from changelog topic {facts.topic}. "
+                f"Records of this topic carry {proofs.in_words(faults)}. The subject that the store's reader asks, "
+                f"{missing.subject}, does not hold these ids, so the rows cannot be read."
+            ),
+            next_step=f"Run {check}: it says how to repair this.",
+        )
+
+
 def foretell_of_readers(
     new: NewSchema, state: SubjectState, stores: Iterable[JudgedStore], sight: Sight
 ) -> Iterator[Foretold]:
@@ -326,7 +347,8 @@ CHECK: Final = Check(
         "Run srfix check, with the --subject, --strategy, --group and --reader of your reader. It counts the ids and "
         "GUIDs in the topic's keys and values. For each id it sends the registry the same request as the reader. In a "
         "compacted topic only the latest record of each key counts; in another topic every record counts. With "
-        "--group, srfix counts only records that the group has not read yet."
+        "--group, srfix counts only records that the group has not read yet.\nWith --reader connect, srfix diagnose finds it, "
+        "too: in a changelog topic that exists, if its own subject lacks ids that a restore loads."
     ),
     remedy=(
         "Let the reader ask the subject that holds the ids. Or register the ids under the subject that the reader "
@@ -334,6 +356,7 @@ CHECK: Final = Check(
         "a live version for a reader with use.latest.version. Such a version would become the latest version for "
         "everybody, and only the owner of the subject can decide that."
     ),
+    find_of_changelog=find_of_changelog,
     find_of_topic=find_of_topic,
     repair=Repair(
         wants=lambda _finding, _request: iter(()),

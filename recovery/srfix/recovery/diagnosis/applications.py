@@ -237,12 +237,15 @@ class ChangelogLook:
         if not self.is_whole and roles:
             on_disk = self._ids_on_disk(topic)
             ids_by_role = {role: ids | on_disk.get(role, frozenset()) for role, ids in ids_by_role.items()}
+        lacks = False
         try:
-            if self._lacks(topic, ids_by_role.get(Role.VALUE, frozenset()), roles.get(Role.VALUE, ())):
+            if lacks := bool(self._missing(topic, ids_by_role.get(Role.VALUE, frozenset()), roles.get(Role.VALUE, ()))):
                 self.lacking.append(topic)
         except ForbiddenError:
             self.closed.append(topic)
-        if not self.is_whole and not any(unknown_ids(survey, ids, roles[role]) for role, ids in ids_by_role.items()):
+        asks_versions = lacks and self.context.is_connect
+        is_counted = self.is_whole or asks_versions
+        if not is_counted and not any(unknown_ids(survey, ids, roles[role]) for role, ids in ids_by_role.items()):
             self.left_open["peeked"].append(topic)
             return None
         if not roles:
@@ -253,10 +256,15 @@ class ChangelogLook:
         if census.is_partial:
             self.left_open["partial"].append(topic)
         lost = tuple(_lost(survey, topic, roles, census))
-        if not lost:
+        ids = frozenset(census.restorable_ids(Role.VALUE)) if asks_versions else frozenset()
+        missing = tuple(self._missing(topic, ids, roles.get(Role.VALUE, ())))
+        if asks_versions and not census.is_partial and (owner is not None or not missing):
+            self.lacking.remove(topic)
+        if not lost and not missing:
             return None
         if owner is None:
-            self.left_open["unowned"].append(topic)
+            if lost:
+                self.left_open["unowned"].append(topic)
             return None
         by_application = {name: parse(topic, application=name) for name in (owner, *prefixes)}
         parsed = by_application.pop(owner)
@@ -269,16 +277,27 @@ class ChangelogLook:
             other_splits=tuple(f"{name}/{other.store}" for name, other in by_application.items() if other is not None),
             census=census,
             lost=lost,
+            missing=missing,
         )
 
-    def _lacks(self, topic: Topic, ids: frozenset[SchemaId], contexts: Collection[str]) -> bool:
-        """True if some of these ids are known, but missing under the values' subject in each context that has it."""
-        subjects = [join_context(context, subject_for(topic, Role.VALUE)) for context in contexts]
-        return bool(ids and subjects) and all(
-            any(self.survey.membership(subject, schema_id).is_missing for schema_id in sorted(ids - held))
-            for subject in subjects
-            for held in [self.survey.ids_under(subject, deleted=True)]
-        )
+    def _missing(self, topic: Topic, ids: frozenset[SchemaId], contexts: Collection[str]) -> list[LostIds]:
+        """Those of these ids that are known, but missing under the values' subject; none if a context's subject has all."""
+        every: list[LostIds] = []
+        for subject in [join_context(context, subject_for(topic, Role.VALUE)) for context in contexts if ids]:
+            held = self.survey.ids_under(subject, deleted=True)
+            missing = tuple(i for i in sorted(ids - held) if self.survey.membership(subject, i).is_missing)
+            if not missing:
+                return []
+            every.append(
+                LostIds(
+                    role=Role.VALUE,
+                    subject=subject,
+                    has_subject=True,
+                    schema_ids=missing,
+                    registered_ids=tuple(sorted(held)),
+                )
+            )
+        return every[:1]
 
     def _ids_on_disk(self, topic: Topic) -> StoreIds:
         """The ids in the rows of the changelog's store; empty without rocksdict, which the stores themselves report."""

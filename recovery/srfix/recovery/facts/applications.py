@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from srfix.recovery.census.interface import Census
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.facts.survey import Survey
+from srfix.recovery.findings import Evidence, Finding, IdAtFault, Severity, Source, Weight
 from srfix.recovery.internal_topics import (
     InternalTopicKind,
     application_prefixes,
@@ -224,7 +225,7 @@ class LostIds:
     has_subject: bool
     """False if no subject says that these are a schema registry serializer's."""
     schema_ids: tuple[SchemaId, ...]
-    """The ids that a restore loads and the registry does not know, ascending."""
+    """The ids that a restore loads and the registry does not know, or knows only elsewhere, ascending."""
     registered_ids: tuple[SchemaId, ...]
     """The ids under the subject, with those of soft-deleted versions, ascending."""
 
@@ -239,6 +240,36 @@ class ChangelogFacts:
     """Other stores that the topic's name allows, as `application/store`."""
     census: Census
     lost: tuple[LostIds, ...]
+    missing: tuple[LostIds, ...] = ()
+    """Ids that the registry knows, but not under the changelog's own subject; only for a reader that looks versions up."""
+
+    def finding(
+        self, code: str, lost: LostIds, faults: tuple[IdAtFault, ...], *, explanation: str, next_step: str
+    ) -> Finding:
+        return Finding(
+            code=code,
+            severity=Severity.BROKEN,
+            application=self.application,
+            store=self.store,
+            role=lost.role,
+            subject=lost.subject,
+            source=Source(topic=self.topic, subject=lost.subject),
+            schema_ids=faults,
+            registered_ids=lost.registered_ids,
+            evidence=(
+                Evidence(
+                    kind="changelog",
+                    topic=self.topic,
+                    weight=Weight.CONCLUSIVE,
+                    detail="the store has this changelog topic of its own, and restores from it",
+                    application=self.application,
+                ),
+            ),
+            explanation=explanation,
+            next=next_step,
+            repairable=False,
+            other_splits=self.other_splits,
+        )
 
 
 def real_changelogs(survey: Survey, *, application: str | None, store: str | None) -> tuple[Topic, ...]:

@@ -171,8 +171,8 @@ def _left_to_others(examination: Examination, plan: Plan) -> Iterator[Omission]:
         registered_ids = {*finding.registered_ids, *(own.planned_ids if own else ())}
         yield Omission(
             subject=finding.subject if own is None else own.subject,
-            reason=f"store {finding.store} of application {finding.application} is broken ({finding.code}), and no "
-            "plan repairs that; srfix diagnose says what to do",
+            reason=f"store {finding.store} of application {finding.application} is broken ({finding.code}), and this "
+            "plan does not repair that; srfix diagnose says what to do",
             schema_ids=tuple(i.schema_id for i in finding.schema_ids if own and i.schema_id not in registered_ids),
         )
     for skipped in dict.fromkeys(s for s in diagnosis.skipped if s.could_hide and s.subjects):
