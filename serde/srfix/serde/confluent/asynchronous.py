@@ -35,13 +35,16 @@ from srfix.serde.confluent.protobuf import M, ProtobufDeserializer, ProtobufSeri
 from srfix.serde.confluent.serializer import ConfluentSerializer
 from srfix.serde.errors import RegistryError, UsageError
 from srfix.serde.interface import Context, Row
-from srfix.serde.registries.confluent_client import AnySchema
+from srfix.serde.registries.confluent_client import AnySchema, ConfluentClient
 from srfix.serde.registries.given import AnyClient
 
 if TYPE_CHECKING:
     from srfix.serde.column_sources.given import GivenColumns
 
 _THREADS: Final = 4
+_METHODS: Final = [
+    name for name in vars(ConfluentClient) if not name.startswith("_") and name not in ("config", "close")
+]
 _S = TypeVar("_S", bound="ConfluentSerializer | ConfluentDeserializer[Any]")
 _A = TypeVar("_A")
 
@@ -53,6 +56,11 @@ class LoopClient:
         self._client = client
         self.loop: asyncio.AbstractEventLoop | None = None
         """The loop on which the client's coroutines run: the loop of the present call."""
+        for (
+            name
+        ) in _METHODS:  # each an attribute: from Python 3.12 on, a protocol does not see what `__getattr__` gives
+            if callable(getattr(client, name, None)):
+                setattr(self, name, partial(self._wait, name))
 
     def config(self) -> Mapping[str, Any]:
         config = self._client.config()  # type: ignore[attr-defined]
@@ -61,18 +69,13 @@ class LoopClient:
     def close(self) -> None:
         """Closes nothing: the client belongs to its owner, who awaits `aclose()`."""
 
-    def _wait(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _wait(self, name: str, *args: Any, **kwargs: Any) -> Any:
         if self.loop is None:
             raise UsageError("The asynchronous client was called before an event loop was running. Await the serde.")
         answer = getattr(self._client, name)(*args, **kwargs)
         if not inspect.isawaitable(answer):
             return answer
         return asyncio.run_coroutine_threadsafe(_await(answer), self.loop).result()
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("_") or not callable(getattr(self._client, name)):
-            raise AttributeError(name)
-        return lambda *args, **kwargs: self._wait(name, args, kwargs)
 
 
 async def _await(awaitable: Any) -> Any:

@@ -118,7 +118,7 @@ class TestBoth:
 
     @PARSERS
     @pytest.mark.parametrize(
-        "body", [b"[" * 5000 + b"]" * 5000, b'{"a":' * 100_000 + b"1" + b"}" * 100_000, b"[" * 10**6]
+        "body", [b"[" * 50_000 + b"]" * 50_000, b'{"a":' * 100_000 + b"1" + b"}" * 100_000, b"[" * 10**6]
     )
     def test_a_deep_body_neither_crashes_nor_hangs(self, read: Read, body: bytes) -> None:
         with pytest.raises(DecodeError, match=r"^The JSON nests too deep"):
