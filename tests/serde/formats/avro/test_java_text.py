@@ -45,6 +45,10 @@ LONG = '{"type":"record","name":"U","namespace":"a","fields":[{"name":"id","type
             '{"type":"record","name":"N","fields":[{"name":"u","type":["null",{"type":"record","name":"U","namespace":"p",'
             '"doc":"a // b","fields":[{"name":"n","type":["null","N"]}]}]}]}',
         ),
+        (
+            '[{"type":"fixed","name":"p.U","size":1}, {"type":"fixed","name":"q.U","size":1}]',
+            '[{"type":"fixed","name":"U","namespace":"p","size":1},{"type":"fixed","name":"U","namespace":"q","size":1}]',
+        ),
         ('{"type":"record","name":"U","fields":[{"name":"x","type":"Unknown"}]}', None),
         ("no schema", None),
         ("[" * 100_000, None),

@@ -108,6 +108,8 @@ class _Writer:
             if isinstance(branch, list):
                 raise SchemaError(f"Nested union: {java_json(written)}")
             key = str(branch.get("name", branch["type"]) if isinstance(branch, dict) else branch)
+            if isinstance(branch, dict):
+                key = full_name(key, str(branch.get("namespace", "")))
             if key in seen:
                 raise SchemaError(f"Duplicate in union:{key}")
             seen.add(key)
