@@ -55,7 +55,7 @@ from srfix.serde.spark.read.jvm.read import jvm_read
 from srfix.serde.spark.read.plan import NEWEST, ReadPlan, plan_read
 from srfix.serde.spark.worker.decode import PlanDecoder
 from srfix.serde.wire import frame_id
-from tests.serde.avro_schemas import DATE, MILLIS, array, body, field, map_of, record, record_of
+from tests.serde.avro_schemas import DATE, MILLIS, array, body, entries, field, logical, map_of, record, record_of
 from tests.serde.avro_schemas import decimal as decimal_type
 from tests.serde.fakes import MemoryRegistry, framed
 
@@ -145,6 +145,21 @@ class TestDeserializer:
     def test_what_is_no_schema_is_said_at_once(self) -> None:
         with pytest.raises(SchemaError, match=r"^reader_schema: The schema text is not JSON"):
             AvroDeserializer(ById(MemoryRegistry()), reader_schema="{")
+
+    @pytest.mark.parametrize("word", ["timestamp", "local-timestamp"])
+    def test_times_of_each_unit_are_the_same_times(self, word: str) -> None:
+        """Seen: with timestamp-micros in the reader's schema, a row was the number in its writer's unit."""
+        registry = MemoryRegistry()
+        millis, micros = (record("User", at=logical("long", f"{word}-{unit}")) for unit in ("millis", "micros"))
+        at = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC if word == "timestamp" else None)
+        read = AvroDeserializer(ById(registry), reader_schema=json.dumps(micros))
+        payloads = [framed(registry, writer, {"at": at}) for writer in (millis, micros)]
+        assert [read(payload, USERS) for payload in payloads] == [{"at": at}] * 2
+
+    @pytest.mark.parametrize("type_", ["null", entries("double", "int")])
+    def test_a_field_that_would_be_missing_from_the_rows_is_said(self, type_: object) -> None:
+        with pytest.raises(ColumnError, match=r"^reader_schema has fields that give no columns \(odd: .*\)\. Name the"):
+            AvroDeserializer(ById(MemoryRegistry()), reader_schema=json.dumps(record(odd=type_, id="long")))
 
     def test_a_default_that_does_not_fit_is_said(self) -> None:
         registry = MemoryRegistry()

@@ -15,13 +15,13 @@ from srfix.serde.column_sources.given import GivenColumns, given_columns
 from srfix.serde.columns.times import Times, given_times
 from srfix.serde.engine import Decode
 from srfix.serde.errors import SrfixError
-from srfix.serde.formats.table import RESOLVING, Format, check_schema_type, format_of, schema_module_of
+from srfix.serde.formats.table import Format, check_schema_type, format_of, schema_module_of
 from srfix.serde.interface import Context, Value
 from srfix.serde.native import kernel, native_codec_of
 from srfix.serde.registries.given import AnyClient
 from srfix.serde.resolve.policies import Resolver, accepted, usable_policy
 from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, read_from
-from srfix.serde.serdes.plans import decode_plan, usable_reader, validated_decode
+from srfix.serde.serdes.plans import columns_of_reader, decode_plan, usable_reader, validated_decode
 from srfix.serde.serdes.row_reader import RowReader
 from srfix.serde.specs import HasColumns, ReaderSchema, ReadSpec
 from srfix.serde.subjects.names import Role, role_of
@@ -172,8 +172,7 @@ class FramedDeserializer(FramedReader, HasColumns, Closing):
         self._take(resolver)
         reader = usable_reader(reader_schema, case_rule)
         if reader is not None and columns is None:
-            infer = schema_module_of(RESOLVING).infer_columns
-            columns = infer(reader.text, names="keep", references=reader.references, wrapped=wrap).columns
+            columns = columns_of_reader(reader, wrap)
         self._spec = ReadSpec(
             columns=None if columns is None else given_columns(columns),
             case_rule=case_rule,

@@ -10,11 +10,13 @@ from typing import TypeAlias
 from srfix.serde.arguments import type_words
 from srfix.serde.casing import CaseRule, match_fields
 from srfix.serde.columns.types import Columns, ScalarType, scalars_of
+from srfix.serde.connect.columns import columns_of
 from srfix.serde.connect.time_units import reads_units
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import CasingError, ColumnError, DecodeError, EncodeError, SchemaError, UsageError
 from srfix.serde.formats.table import RESOLVING, Format, check_schema_type, module_of, schema_module_of
 from srfix.serde.interface import Value
+from srfix.serde.printable import path_words
 from srfix.serde.schemas.models import Schema
 from srfix.serde.specs import ReaderSchema, ReadSpec, WriteSpec
 from srfix.serde.subjects.names import Role
@@ -96,6 +98,19 @@ def usable_reader(reader_schema: str | ReaderSchema | None, case_rule: CaseRule)
         error.args = (f"reader_schema: {error.message}",)
         raise
     return reader
+
+
+def columns_of_reader(reader: ReaderSchema, wrap: bool | None) -> Columns:
+    """The columns of a reader's schema. As in a plan of Spark's, instants in microseconds and local times are times.
+
+    :raises ColumnError: if a field gives no column: its values would be missing from every row.
+    """
+    connect, refused = schema_module_of(RESOLVING).as_connect(reader.text, reader.references, by_units=True)
+    inferred = columns_of(connect, names="keep", wrapped=wrap)
+    if left_out := (*refused, *inferred.dropped):
+        reasons = "; ".join(f"{path_words(part.path)}: {part.reason}" for part in left_out)
+        raise ColumnError(f"reader_schema has fields that give no columns ({reasons}). Name the columns.")
+    return inferred.columns
 
 
 def decode_plan(format_: Format, text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
