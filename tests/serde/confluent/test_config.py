@@ -215,7 +215,10 @@ class TestArguments:
                 r"^The schema has no message n\.R\.",
             ),
             (lambda: ProtobufSerializer(None, REGISTRY, schema_str=Schema(PROTO)), "has the type AVRO, not PROTOBUF"),
-            (lambda: JSONSerializer('{"type":"nothing"}', REGISTRY), "is not a JSON Schema that can be"),
+            (
+                lambda: JSONSerializer('{"properties":{"a":{"type":"nothing"}}}', REGISTRY),
+                r"is not a JSON Schema that can be used: at \$\.properties\.a\.type, the value is not",
+            ),
             (lambda: JSONSerializer('{"$ref":"http://192.0.2.1/x"}', REGISTRY), r"srfix fetches nothing"),
         ],
     )

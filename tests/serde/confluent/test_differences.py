@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import pickle
 import uuid
@@ -306,6 +307,20 @@ class TestJson:
         with pytest.raises(Exception, match="is not of type 'array'"):
             peers.their_json_serializer(theirs, schema)((1, 2), CTX)
         assert JSONSerializer(schema, theirs)((1, 2), CTX) == JSONSerializer(schema, theirs)([1, 2], CTX)
+
+    def test_what_is_written_as_null_is_no_number(self, theirs: SchemaRegistryClient) -> None:
+        schema = '{"title":"R","type":"number"}'
+        for number in (float("nan"), float("inf")):
+            assert str(peers.their_json_serializer(theirs, schema)(number, CTX)).endswith("null'")
+            with pytest.raises(EncodeError, match='the value is not of type "number"'):
+                JSONSerializer(schema, theirs)(number, CTX)
+
+    def test_a_value_that_orjson_writes_is_validated_as_it_is_written(self, theirs: SchemaRegistryClient) -> None:
+        """Seen: a date was refused under every schema that looks at it: "Unsupported type: 'date'"."""
+        serialize = JSONSerializer('{"title":"R","type":"string","maxLength":10}', theirs)
+        assert serialize(datetime.date(2020, 1, 2), CTX) == serialize("2020-01-02", CTX)
+        with pytest.raises(EncodeError, match=r"at \$: the value is longer than 10 characters"):
+            serialize(uuid.UUID(int=1), CTX)
 
 
 class TestInAContext:

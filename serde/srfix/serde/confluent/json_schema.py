@@ -13,9 +13,10 @@ The differences from confluent-kafka 2.16, besides those that `srfix.serde.confl
 
 | what | confluent-kafka | here |
 |---|---|---|
-| validation | the library jsonschema, in Python | jsonschema-rs, with the same settings |
+| validation | the library jsonschema, in Python | jsonschema-rs, with the same settings; not with drafts that it lacks |
 | patterns | Python's `re` | ECMA 262, as in the specification |
 | tuples, dates … when writing | not a JSON type: refused if the schema wants a type | as orjson writes them |
+| NaN and infinity when writing | numbers, written as null | refused if the schema wants a number |
 | `$ref` to a URL | fetched | refused: srfix resolves only the schema's references |
 | without orjson | falls back to the standard library | orjson is always there |
 
@@ -103,8 +104,11 @@ class JsonSchema:
             if first_misfit is not None:
                 try:
                     misfit = first_misfit(value)
-                except (ValueError, TypeError) as error:  # not a JSON type
-                    raise EncodeError(f"The value cannot be validated ({error}).") from error
+                except (ValueError, TypeError):  # not a JSON type, such as a date: what is written counts
+                    try:
+                        misfit = first_misfit(orjson.loads(body))
+                    except (ValueError, TypeError) as error:
+                        raise EncodeError(f"The value cannot be validated ({error}).") from error
                 if misfit is not None:
                     advice = "Correct it, or set validate to False."
                     raise EncodeError(

@@ -64,8 +64,8 @@ def first_misfit_of(document: Json, references: Mapping[str, Json]) -> FirstMisf
         raise LookupError(f"{uri} is not among the schema's references, and srfix fetches nothing")
 
     def refusal(error: Exception) -> str:
-        words = str(error).partition("\n")[0]
-        return f"The schema text is not a JSON Schema that can be used: {shortened(words)}"
+        words = shortened(str(error).partition("\n")[0])
+        return f"The schema text is not a JSON Schema that can be used: {_place(error)}{words}"
 
     missing = (
         "Validation needs the library jsonschema-rs, which is not installed: pip install 'srfix[json-schema]', or set "
@@ -96,6 +96,12 @@ def _path(parts: Sequence[str | int]) -> str:
     return "$" + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
 
 
+def _place(error: Exception) -> str:
+    """The place in the schema, for a message that goes on; nothing if it is the whole schema."""
+    parts = getattr(error, "instance_path", ())
+    return f"at {_path(parts)}, " if parts else ""
+
+
 def _may_nest_deep(value: object) -> bool:
     """Whether the nesting must be checked: few bodies have so many brackets."""
     return not isinstance(value, bytes) or value.count(b"[") + value.count(b"{") > JSON_LEVELS or b"\0" in value
@@ -109,9 +115,8 @@ def _checker(text: str, references: tuple[str, ...]) -> jsonschema_rs.Validator:
         schema = {"$schema": _DEFAULT_DRAFT, **schema}
 
     def refusal(error: Exception) -> str:
-        return (
-            f"srfix cannot use this schema to validate: {documents.missed or getattr(error, 'message', None) or error}"
-        )
+        words = documents.missed or getattr(error, "message", None) or error
+        return f"srfix cannot use this schema to validate: {_place(error)}{words}"
 
     sizes = {"size_limit": _PATTERN_SIZE, "dfa_size_limit": _PATTERN_SIZE}
     missing = "Validating JSON needs jsonschema-rs, which is not installed. Install srfix with the extra json-schema."
