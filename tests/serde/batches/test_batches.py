@@ -224,6 +224,18 @@ class TestDeserializeMany:
         assert read(registry, payloads[:1]) == [(0, Reason.UNKNOWN_ID)], "the next batch asks again"
         assert registry.count("schema_by_id") == 4
 
+    @pytest.mark.parametrize("kind", [bytearray, memoryview])
+    def test_so_it_is_if_the_payloads_are_no_bytes_objects(
+        self, registry: MemoryRegistry, kind: Callable[[bytes], Any]
+    ) -> None:
+        """Seen: `TypeError: unhashable type: 'bytearray'` from the first id that the registry did not know."""
+        unknown = frame_id(9, b"")
+        payloads = [kind(payload) for payload in (unknown, GOOD, unknown)]
+        rows = list(deserialize_many(payloads, VALUE, AvroDeserializer(ById(registry)), on_error="quarantine"))
+        assert [row.payload if isinstance(row, BadRow) else row for row in rows] == [unknown, ROW, unknown]
+        assert {type(row.payload) for row in rows if isinstance(row, BadRow)} == {bytes}
+        assert registry.count("schema_by_id") == 2
+
     def test_the_incident_is_named_and_asked_about_for_each_topic(self, registry: MemoryRegistry) -> None:
         deserializer = AvroDeserializer(UnderOneSubject(registry))
         contexts = [SerdeContext("phantom"), VALUE, SerdeContext("phantom"), SerdeContext("orders", Role.KEY)]

@@ -279,7 +279,8 @@ def _chunks(
                 if reason is None:
                     raise
                 position = start + len(rows)
-                bad = BadRow(position=position, reason=reason, error=without_frames(error), payload=some[len(rows)])
+                payload = _as_bytes(some[len(rows)])
+                bad = BadRow(position=position, reason=reason, error=without_frames(error), payload=payload)
                 rows.append(bad)
                 if refused.put(bad, contexts[position]):
                     read = refused
@@ -314,8 +315,13 @@ class _Refused:
         self._by_framing: dict[tuple[bytes, str, str], SrfixError] = {}
 
     def __call__(self, payload: bytes | None, ctx: Context) -> Value:
+        payload = _as_bytes(payload)
         # Headers may name another schema. A payload is parsed here only if a similar one was refused.
-        if payload and not ctx.headers and (prefix_of(payload), ctx.topic, ctx.field) in self._prefixes:
+        if (
+            isinstance(payload, bytes)
+            and not ctx.headers
+            and (prefix_of(payload), ctx.topic, ctx.field) in self._prefixes
+        ):
             error = self._by_framing.get((_framing_of(payload), ctx.topic, ctx.field))
             if error is not None:
                 raise error
@@ -331,6 +337,11 @@ class _Refused:
         remember(self._by_framing, (framing, ctx.topic, ctx.field), bad.error, payload_bounds().refusals)
         remember(self._prefixes, (prefix_of(framing), ctx.topic, ctx.field), None, payload_bounds().refusals)
         return True
+
+
+def _as_bytes(payload: bytes | None) -> bytes | None:
+    """The payload as a key of a dict, and as no later write of the caller's can change it."""
+    return bytes(payload) if isinstance(payload, bytearray | memoryview) else payload
 
 
 def _framing_of(payload: bytes) -> bytes:
