@@ -219,6 +219,10 @@ class TestArguments:
                 lambda: JSONSerializer('{"properties":{"a":{"type":"nothing"}}}', REGISTRY),
                 r"is not a JSON Schema that can be used: at \$\.properties\.a\.type, the value is not",
             ),
+            (
+                lambda: JSONSerializer('{"items":{"$ref":"x.json"}}', REGISTRY),
+                r"be used: it refers to 'x\.json', which is not among the schema's references; srfix fetches nothing\.$",
+            ),
             (lambda: JSONSerializer('{"$ref":"http://192.0.2.1/x"}', REGISTRY), r"srfix fetches nothing"),
         ],
     )

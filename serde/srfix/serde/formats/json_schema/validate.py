@@ -61,11 +61,10 @@ def first_misfit_of(document: Json, references: Mapping[str, Json]) -> FirstMisf
         for name in sorted(references, key=len, reverse=True):
             if uri.endswith(f"/{name}"):
                 return references[name]
-        raise LookupError(f"{uri} is not among the schema's references, and srfix fetches nothing")
+        raise LookupError(uri)
 
     def refusal(error: Exception) -> str:
-        words = shortened(str(error).partition("\n")[0])
-        return f"The schema text is not a JSON Schema that can be used: {_place(error)}{words}"
+        return f"The schema text is not a JSON Schema that can be used: {_reason(error)}"
 
     missing = (
         "Validation needs the library jsonschema-rs, which is not installed: pip install 'srfix[json-schema]', or set "
@@ -96,10 +95,15 @@ def _path(parts: Sequence[str | int]) -> str:
     return "$" + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
 
 
-def _place(error: Exception) -> str:
-    """The place in the schema, for a message that goes on; nothing if it is the whole schema."""
+def _reason(error: Exception) -> str:
+    """Where the schema cannot be used, and why. The registry of the library's words is its own, of documents."""
+    words = str(getattr(error, "message", error)).partition("\n")[0]
+    resource, is_unknown, _ = words.partition(" is not present in a registry and ")
+    if is_unknown:
+        uri = resource.removeprefix("Resource ")
+        words = f"it refers to {uri}, which is not among the schema's references; srfix fetches nothing."
     parts = getattr(error, "instance_path", ())
-    return f"at {_path(parts)}, " if parts else ""
+    return shortened(f"at {_path(parts)}, {words}" if parts else words)
 
 
 def _may_nest_deep(value: object) -> bool:
@@ -115,8 +119,7 @@ def _checker(text: str, references: tuple[str, ...]) -> jsonschema_rs.Validator:
         schema = {"$schema": _DEFAULT_DRAFT, **schema}
 
     def refusal(error: Exception) -> str:
-        words = documents.missed or getattr(error, "message", None) or error
-        return f"srfix cannot use this schema to validate: {_place(error)}{words}"
+        return f"srfix cannot use this schema to validate: {documents.missed or _reason(error)}"
 
     sizes = {"size_limit": _PATTERN_SIZE, "dfa_size_limit": _PATTERN_SIZE}
     missing = "Validating JSON needs jsonschema-rs, which is not installed. Install srfix with the extra json-schema."
