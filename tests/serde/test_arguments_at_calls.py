@@ -13,10 +13,12 @@ from srfix.serde import (
     AvroDeserializer,
     AvroSerializer,
     JsonDeserializer,
+    JsonSerializer,
     SchemaDeserializer,
     SrfixError,
     UsageError,
     WindowedDeserializer,
+    WindowedSerializer,
     WindowKind,
     confluent,
     deserialize_many,
@@ -60,3 +62,14 @@ def test_a_windows_size_that_is_no_int_is_named(value: Any) -> None:
     """Seen: TypeError."""
     with pytest.raises(SrfixError, match=r"^size_ms is "):
         WindowedDeserializer(JsonDeserializer(), WindowKind.TIME, size_ms=value)
+
+
+@pytest.mark.parametrize(("payload", "ctx"), [(7, "t"), ("k", "t"), ([], "t"), (b"k", 7), (None, 7)])
+def test_what_is_no_windowed_key_or_no_context_is_named(payload: Any, ctx: Any) -> None:
+    """Seen: TypeError and AttributeError; an empty list was a null key."""
+    read = WindowedDeserializer(JsonDeserializer(), WindowKind.TIME)
+    with pytest.raises(UsageError, match=r"^(A payload|The context) is of the type "):
+        read(payload, ctx)
+    if ctx == 7:
+        with pytest.raises(UsageError, match=r"^The context is of the type int;"):
+            WindowedSerializer(JsonSerializer(), WindowKind.TIME)(None, ctx)

@@ -36,7 +36,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from srfix.serde.arguments import check_instance, flag, member, number_or_none
+from srfix.serde.arguments import check_instance, flag, member, number_or_none, usable_context, usable_payload
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.given import GivenColumns, given_columns
 from srfix.serde.columns.times import Times, given_times
@@ -298,10 +298,10 @@ class WindowedDeserializer:
         :raises DecodeError: if the payload is too short for a window of this kind, or its times are invalid.
         :raises SrfixError: what the other deserializer raises.
         """
+        ctx = SerdeContext(ctx, Role.KEY) if isinstance(ctx, str) else usable_context(ctx)
+        payload = None if payload is None else usable_payload(payload)
         if not payload:
             return None
-        if isinstance(ctx, str):
-            ctx = SerdeContext(ctx, Role.KEY)
         try:
             key, window = split(payload, self._kind)
         except DecodeError as error:

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, Self
 
-from srfix.serde.arguments import check_instance, flag, member
+from srfix.serde.arguments import check_instance, flag, member, usable_context
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.given import GivenColumns, given_columns
 from srfix.serde.columns.times import Times, WrittenTimes, given_times
@@ -343,10 +343,9 @@ class WindowedSerializer:
             this kind writes.
         :raises SrfixError: any error of the other serializer.
         """
+        ctx = SerdeContext(ctx, Role.KEY) if isinstance(ctx, str) else usable_context(ctx)
         if key is None:
             return None
-        if isinstance(ctx, str):
-            ctx = SerdeContext(ctx, Role.KEY)
         if not isinstance(key, WindowedKey):
             error = EncodeError(f"A windowed key is a WindowedKey(key, window), not of the type {type(key).__name__}.")
             raise written_to(error, ctx)
