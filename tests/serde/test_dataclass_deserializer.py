@@ -17,6 +17,7 @@ from srfix.serde import (
     BadRow,
     ColumnError,
     DataclassDeserializer,
+    DecodeError,
     JsonDeserializer,
     JsonSchemaDeserializer,
     JsonSchemaSerializer,
@@ -131,6 +132,18 @@ class TestEachFormat:
         assert isinstance(of_null, BadRow)
         assert (of_null.position, of_null.payload, of_null.reason.value) == (2, payloads[2], "DECODE_FAILED")
         assert "The column OWNER is null" in str(of_null.error)
+
+
+def test_a_null_among_items_is_told_by_the_items_hint() -> None:
+    """Seen: "Declare the field int | None", for a field list[int]."""
+
+    @dataclass
+    class Scores:
+        points: list[int]
+
+    read = DataclassDeserializer(JsonDeserializer("POINTS ARRAY<BIGINT>"), Scores)
+    with pytest.raises(DecodeError, match=r"POINTS->ARRAY is null, .* for it\. Declare it int \| None, because"):
+        read(b'{"points": [1, null]}', "scores")
 
 
 def test_a_key_in_kafkas_own_format_and_a_windowed_one() -> None:

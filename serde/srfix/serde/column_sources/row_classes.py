@@ -309,7 +309,7 @@ def _value(hint: object, type_: ColumnType, rule: _Rule, path: str, field: str) 
     def build_not_null(value: object) -> object:
         if value is None:
             raise DecodeError(
-                f"The column {path_words(path)} is null, and the hint of {field} does not allow None. Declare the field "
+                f"The column {path_words(path)} is null, and the hint of {field} does not allow None for it. Declare it "
                 f"{_hint_text(plain)} | None, because every column may be null.",
                 path=path,
             )
