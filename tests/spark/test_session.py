@@ -13,4 +13,4 @@ from pyspark.sql import SparkSession
 def test_its_java_maps_the_classes_that_the_first_session_left(spark: SparkSession) -> None:
     archive = os.environ["SPARK_SUBMIT_OPTS"].partition("SharedArchiveFile=")[2].split()[0]
     process = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]
-    assert archive in Path(f"/proc/{process}/maps").read_text()
+    assert os.path.realpath(archive) in Path(f"/proc/{process}/maps").read_text()
