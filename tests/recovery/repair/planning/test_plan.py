@@ -202,9 +202,7 @@ QUICK = {(Keep.AUTO, "BACKWARD"), (Keep.LIVE, "BACKWARD")}
 class TestKeep:
     def test_auto_leaves_live_what_the_subjects_own_schema_follows(self, world: World, tmp_path: Path) -> None:
         """It reads the first of the writer's; the second has a field more, which its own next schema may add otherwise."""
-        client = world.client()
-        client.delete_version(PHANTOM, 1)
-        client.delete_version(PHANTOM, 1, permanent=True)
+        world.purge(PHANTOM, 1)
         world.registry.seed(PHANTOM, W1.replace('"userId","type":"long"', '"userId","type":"double"'))
         plan = world.plan(keep=Keep.AUTO)
         assert [action.schema_id for action in plan.actions if isinstance(action, SoftDelete)] == [2]
@@ -263,9 +261,7 @@ class TestKeep:
     def test_registrations_that_refuse_each_other_relax_the_level_even_under_a_new_subject(
         self, world: World, tmp_path: Path
     ) -> None:
-        client = world.client()
-        for permanent in (False, True):
-            client.delete_version(PHANTOM, 1, permanent=permanent)
+        world.purge(PHANTOM, 1)
         third = world.registry.seed(SOURCE_SUBJECT, W1.replace("userId", "id"))
         world.sources = {STORE: Topic("users")}
         plan = world.plan(keep=Keep.LIVE, application="shop", store=STORE)
