@@ -19,10 +19,9 @@ from srfix.serde import ChangelogSubject, Role, Schema, Subject, Topic
 from srfix.serde.schemas.errors import IncompatibleSchemaError
 from tests.recovery.repair.scene import carried_out_and_undone, kinds, registered, seed_users, undone
 from tests.recovery.staging import APPLICATION, PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
-from tests.recovery.world import ONE_LONG_AND_NULL, World, clock, value, world_of
+from tests.recovery.world import ONE_LONG_AND_NULL, V1, V2, World, clock, value, world_of
 
 PHANTOM_KEY = ChangelogSubject(application=APPLICATION, store=STORE)("", Role.KEY)
-V1, V2 = value(1), value(2, ONE_LONG_AND_NULL)
 W3 = W2.replace("tier", "badge")
 NEXT = Schema(
     text='{"type":"record","name":"KsqlDataSourceSchema","fields":[{"name":"USERID","type":["null","long"],"default":null},'
