@@ -55,11 +55,9 @@ class TestAnotherContext:
 
     def test_the_source_answering_from_another_context_is_no_holder(self, world: World) -> None:
         """A rollback could take the id from everybody in this context."""
-        client = world.client()
         world.registry.seed(f":.backup:{SOURCE_SUBJECT}", W1)
         world.registry.seed("third-value", W1)
-        for permanent in (False, True):
-            client.delete_subject(SOURCE_SUBJECT, permanent=permanent)
+        world.purge(SOURCE_SUBJECT)
         plan = world.plan()
         assert [action.holders for action in plan.actions if isinstance(action, Register)] == [()]
 

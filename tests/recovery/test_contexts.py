@@ -117,9 +117,8 @@ class TestTheWholeWay:
         schema = Schema(text=W1)
         world.apply(world.plan(), tmp_path / "journal")
         client = world.client()
-        for permanent in (False, True):
-            client.delete_version(f":.eu:{SOURCE_SUBJECT}", 1, permanent=permanent)
-            client.delete_version("another-value", 1, permanent=permanent)
+        for subject in (f":.eu:{SOURCE_SUBJECT}", "another-value"):
+            world.purge(subject, 1)
         client.set_mode("twin-value", "IMPORT")
         client.register_with_id("twin-value", schema, 2)
         world.roll_back(tmp_path / "journal")
@@ -192,8 +191,7 @@ class TestFromEitherUrl:
         other = "users-other" if reached.path else ":.eu:users-other"
         source = SOURCE_SUBJECT if reached.path else f":.eu:{SOURCE_SUBJECT}"
         client.register(other, Schema(text=W1))
-        for permanent in (False, True):
-            client.delete_version(source, 1, permanent=permanent)
+        reached.purge(source, 1)
         client.register(source, Schema(text=W2))
         finding = reached.findings(reader=Reader.PLAIN, streams_version="2.7")["SRF017"]
         assert finding.severity is Severity.BROKEN

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
@@ -33,6 +34,7 @@ from srfix.recovery.repair.rollback import Event as RollbackEvent
 from srfix.recovery.repair.rollback import roll_back
 from srfix.recovery.repair.verify.events import Event as VerifyEvent
 from srfix.recovery.repair.verify.verify import verify
+from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.http.retry import RetryPolicy
 from srfix.serde.subjects.names import Topic
@@ -55,13 +57,22 @@ def value(schema_id: int, body: bytes = ONE_LONG) -> bytes:
     return frame_id(schema_id, body)
 
 
-def said(survey: Survey, reader: Reader, streams_version: str | None) -> CheckContext:
+def said(
+    survey: Survey, reader: Reader, streams_version: str | None, *, no_auto_register: bool = False
+) -> CheckContext:
     """What the person said of reader and version."""
     return CheckContext(
         registry=survey.registry,
         reader=reader,
         streams_version=None if streams_version is None else StreamsVersion.parse(streams_version),
+        no_auto_register=no_auto_register,
     )
+
+
+def put(url: str, target: str, sent: Mapping[str, object]) -> None:
+    """Sets what the client does not set, as no repair does: the configuration or the mode of all subjects."""
+    answer = requests.put(f"{url}/{target}", json=sent, timeout=10)
+    assert answer.ok, answer.text
 
 
 class ListingCluster(Cluster):
@@ -123,23 +134,37 @@ class World:
         """Commits an offset for partition 0 of each topic, as a plain consumer does: without metadata."""
         self.broker.commit(group, {(topic, 0): offset for topic, offset in topics.items()}, metadata="")
 
+    def purge(self, subject: str, *versions: int) -> None:
+        """Deletes versions of a subject for good, as somebody else does; without versions the subject."""
+        client = self.client()
+        for permanent in (False, True):
+            for version in versions:
+                client.delete_version(subject, version, permanent=permanent)
+            if not versions:
+                client.delete_subject(subject, permanent=permanent)
+
+    def hand_over(self, folder: Path) -> None:
+        """From now on the person gives `--state-dir`, and nothing else."""
+        self.supplied = Supplied(state=read_state_directory(folder))
+
     def examine(
         self,
         *,
-        application: str | None = None,
-        store: str | None = None,
         reader: Reader = Reader.UNKNOWN,
         streams_version: str | None = None,
+        no_auto_register: bool = False,
         survey: Survey | None = None,
         engine: CensusEngine | None = None,
+        **how: Any,
     ) -> Examination:
+        """:param how: what else `diagnose` takes."""
         asked = survey or self.survey()
-        context = said(asked, reader, streams_version)
-        return diagnose(asked, engine or self.engine, context, application=application, store=store)
+        context = said(asked, reader, streams_version, no_auto_register=no_auto_register)
+        return diagnose(asked, engine or self.engine, context, **how)
 
-    def findings(self, **how: object) -> dict[str, Finding]:
+    def findings(self, **how: Any) -> dict[str, Finding]:
         """The findings and the notes on their repairs, by code; a test that expects one per code relies on it."""
-        diagnosis = self.examine(**how).diagnosis  # type: ignore[arg-type]
+        diagnosis = self.examine(**how).diagnosis
         found = [each for finding in diagnosis.findings for each in (finding, *finding.notes)]
         by_code = {finding.code: finding for finding in found}
         assert len(by_code) == len(found)

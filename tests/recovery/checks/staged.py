@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from srfix.recovery import Diagnosis, Examination, Severity, Supplied
 from srfix.recovery.facts.supplied import GivenTopology
@@ -24,10 +25,10 @@ def of_state(folder: Path) -> Supplied:
     return Supplied(state=read_state_directory(folder))
 
 
-def examined(world: World, supplied: Supplied | None = None, **how: object) -> Examination:
+def examined(world: World, supplied: Supplied | None = None, **how: Any) -> Examination:
     survey = world.survey()
     survey.supplied = supplied or Supplied()
-    return world.examine(survey=survey, **how)  # type: ignore[arg-type]
+    return world.examine(survey=survey, **how)
 
 
 def wrong(diagnosis: Diagnosis) -> list[str]:

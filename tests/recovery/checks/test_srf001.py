@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from parts.state_directory import write_application, write_task
-from srfix.recovery import Finding, Reader, Severity, StreamsVersion, Supplied
-from srfix.recovery.state.directory_reader import read_state_directory
+from srfix.recovery import Finding, Reader, Severity, StreamsVersion
 from srfix.serde import Role, UsageError
 from srfix.serde.subjects.names import subject_for
 from srfix.serde.wire import frame_id
@@ -156,7 +155,7 @@ class TestWhereNothingShowsThatTheSubjectIsAsked:
         application = write_application(folder, "tills")
         write_task(application, "0_0", STORE, {b"a": payload}, checkpoint={("users", 0): 0})
         (application / "kafka-streams-process-metadata").unlink()  # 2.7.0 writes none, nor do 2.6.1 and older
-        world.supplied = Supplied(state=read_state_directory(folder))
+        world.hand_over(folder)
 
     def test_it_is_undecided_and_said(self, healthy: World) -> None:
         diagnosis = healthy.examine().diagnosis

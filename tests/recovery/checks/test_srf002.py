@@ -14,7 +14,6 @@ from srfix.recovery import Keep, Reader, Severity, Supplied
 from srfix.recovery.checks import srf002
 from srfix.recovery.findings import Skipped
 from srfix.recovery.repair.verify.events import Confirmed
-from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.serde.wire import frame_id
 from tests.recovery.world import World, world_fixture
 
@@ -24,12 +23,8 @@ world = world_fixture(damage.TOPICS)
 @pytest.fixture
 def staged(world: World, tmp_path: Path) -> damage.Staged:
     made = damage.stage(world.broker, world.client(), tmp_path / "state")
-    hand_over(world, made)
+    world.hand_over(made.state_dir)
     return made
-
-
-def hand_over(world: World, staged: damage.Staged) -> None:
-    world.supplied = Supplied(state=read_state_directory(staged.state_dir))
 
 
 def rewrite(staged: damage.Staged, partition: int, rows: dict[bytes, bytes], *, last: int) -> None:
@@ -63,8 +58,7 @@ class TestTheFinding:
     def test_a_subject_that_never_was_is_nothing_where_only_the_source_s_is_asked(
         self, world: World, staged: damage.Staged
     ) -> None:
-        for permanent in (False, True):
-            world.client().delete_subject(staged.incident.phantom_subject, permanent=permanent)
+        world.purge(staged.incident.phantom_subject)
         assert "SRF002" not in world.findings(streams_version="2.7")
 
     def test_without_the_state_directory_it_is_the_incident(self, world: World) -> None:
@@ -90,7 +84,7 @@ class TestSrf001Stays:
         self, world: World, staged: damage.Staged
     ) -> None:
         rewrite(staged, 1, {b"u4": frame_id(1, b"\x08"), b"u5": frame_id(3, b"\x0a")}, last=3)
-        hand_over(world, staged)
+        world.hand_over(staged.state_dir)
         finding = world.findings()["SRF001"]
         assert "rows on disk carry schema id 1 (1 row, in the store of partition 1)" in finding.explanation
         assert "whether a restore has already happened" not in finding.explanation
@@ -98,7 +92,7 @@ class TestSrf001Stays:
 
     def test_where_a_partition_is_missing(self, world: World, staged: damage.Staged) -> None:
         shutil.rmtree(staged.state_dir / staged.incident.application / "0_2")
-        hand_over(world, staged)
+        world.hand_over(staged.state_dir)
         finding = world.findings()["SRF001"]
         assert "(5 rows, of partitions 0 and 1), and none of them carries such an id" in finding.explanation
         assert "partition 2 of topic users: none of the given state directories" in finding.explanation
@@ -107,19 +101,19 @@ class TestSrf001Stays:
 
     def test_where_the_checkpoint_lags_behind_what_is_committed(self, world: World, staged: damage.Staged) -> None:
         rewrite(staged, 0, {b"u1": frame_id(3, b"\x08")}, last=2)
-        hand_over(world, staged)
+        world.hand_over(staged.state_dir)
         said = world.findings()["SRF001"].explanation
         assert "go up to offset 3 (exclusive), and the group has committed up to 5" in said
 
     def test_where_there_is_no_checkpoint(self, world: World, staged: damage.Staged) -> None:
         (staged.state_dir / staged.incident.application / "0_1" / ".checkpoint").unlink()
-        hand_over(world, staged)
+        world.hand_over(staged.state_dir)
         assert "(no checkpoint)" in world.findings()["SRF001"].explanation
 
     def test_where_a_store_is_damaged_and_that_could_hide_more(self, world: World, staged: damage.Staged) -> None:
         (table,) = staged.databases[2].glob("*.sst")
         table.write_bytes(table.read_bytes()[:200])
-        hand_over(world, staged)
+        world.hand_over(staged.state_dir)
         assert "This does not prove" in world.findings()["SRF001"].explanation
         (skipped,) = of_rows(world)
         assert skipped.could_hide
@@ -131,12 +125,12 @@ class TestSrf001Stays:
     ) -> None:
         for partition, last in ((0, 4), (1, 3), (2, 3)):
             rewrite(staged, partition, {b"u": b"encrypted"}, last=last)
-        hand_over(world, staged)
+        world.hand_over(staged.state_dir)
         assert "SRF001" in world.findings()
 
     def test_where_rows_name_their_schema_by_guid(self, world: World, staged: damage.Staged) -> None:
         rewrite(staged, 0, {b"u1": frame_id(3, b"\x08"), b"u2": b"\x01" + bytes(16)}, last=4)
-        hand_over(world, staged)
+        world.hand_over(staged.state_dir)
         assert "SRF001" in world.findings()
         assert any("carry a GUID in place of a schema id" in skipped.reason for skipped in of_rows(world))
 
@@ -144,7 +138,7 @@ class TestSrf001Stays:
         self, world: World, staged: damage.Staged, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setitem(sys.modules, "rocksdict", None)
-        hand_over(world, staged)
+        world.hand_over(staged.state_dir)
         assert "SRF001" in world.findings()
         (skipped,) = of_rows(world)
         assert skipped.could_hide
@@ -153,7 +147,7 @@ class TestSrf001Stays:
     def test_while_the_source_is_undecided(self, world: World, staged: damage.Staged) -> None:
         for partition in range(3):
             (staged.state_dir / staged.incident.application / f"0_{partition}" / ".checkpoint").unlink()
-        hand_over(world, staged)
+        world.hand_over(staged.state_dir)
         assert {finding.code for finding in world.examine().diagnosis.findings} == {"SRF001"}
 
 
@@ -187,11 +181,10 @@ class TestIdsThatRowsAloneCarry:
 
     @pytest.fixture
     def without_own(self, world: World, staged: damage.Staged) -> int:
-        incident, client = staged.incident, world.client()
-        own = client.version(incident.phantom_subject, 1)
+        phantom = staged.incident.phantom_subject
+        own = world.client().version(phantom, 1)
         world.registry.seed("somewhere-value", own.schema.text)
-        client.delete_subject(incident.phantom_subject)
-        client.delete_subject(incident.phantom_subject, permanent=True)
+        world.purge(phantom)
         return own.schema_id
 
     def test_they_are_at_fault_beside_those_that_a_restore_loads(

@@ -52,7 +52,3 @@ class TestCheck:
         note = world.findings()["SRF003"]
         assert f"1 is answered from another context (:.backup:{PHANTOM})" in note.explanation
         assert "this ends when the versions in .backup are deleted" in note.explanation
-
-    def test_an_empty_topic_is_no_note(self, world: World) -> None:
-        world.commit("shop", users=0)
-        assert world.findings() == {}

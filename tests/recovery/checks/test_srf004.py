@@ -14,7 +14,6 @@ from srfix.recovery import Keep, Plan, Reader, Severity, Supplied
 from srfix.recovery.actions.actions import Register
 from srfix.recovery.repair.verify.events import Confirmed, Problem
 from srfix.serde import Schema, Subject
-from tests.recovery.checks.staged import of_state
 from tests.recovery.facts.test_rows_on_disk import held
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
 from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
@@ -60,13 +59,6 @@ class TestTheFinding:
         world.live(("a", value(3)), ("a", value(1)))
         assert [f.schema_id for f in world.findings(streams_version="3.9")["SRF004"].schema_ids] == [2]
 
-    def test_a_soft_deleted_version_under_the_source_satisfies_the_reader(self, world: World) -> None:
-        client = world.client()
-        client.set_config(SOURCE_SUBJECT, {"compatibility": "NONE"})
-        client.register(SOURCE_SUBJECT, Schema(text=R))
-        client.delete_version(SOURCE_SUBJECT, 2)
-        assert "SRF004" not in world.findings(streams_version="2.7")
-
     @pytest.mark.parametrize("reader", [Reader.PLAIN, Reader.DUAL])
     def test_is_a_note_for_a_reader_that_does_not_need_it(self, world: World, reader: Reader) -> None:
         assert world.findings(streams_version="2.7", reader=reader)["SRF004"].severity is Severity.NOTE
@@ -92,7 +84,7 @@ def test_a_serde_that_names_its_subjects_by_the_record_asks_none_of_the_topics(t
         world.live(("a", value(1)))
         rows = {b"a": value(own)}
         write_task(write_application(tmp_path, "shop"), "0_0", STORE, rows, checkpoint={("users", 0): 0})
-        world.supplied = of_state(tmp_path)
+        world.hand_over(tmp_path)
         assert "SRF004" not in world.findings(streams_version="3.7")
 
 
@@ -103,28 +95,28 @@ class TestWhereAStartRestoresAllOfIt:
     def test_no_row_is_kept(self, world: World, tmp_path: Path, checkpoint: dict[tuple[str, int], int] | None) -> None:
         rows = {b"a": value(1), b"b": value(2)}
         write_task(write_application(tmp_path, "shop"), "0_0", STORE, rows, checkpoint=checkpoint)
-        world.supplied = of_state(tmp_path)
+        world.hand_over(tmp_path)
         assert ("SRF004" in world.findings(streams_version="3.7")) is (checkpoint is not None)
 
     def test_a_directory_that_a_process_holds_shows_nothing(self, world: World, tmp_path: Path) -> None:
         """Seen wrong: 2.6 deletes the checkpoint when it has loaded it, and writes one when it closes."""
         folder = write_application(tmp_path, "shop")
         write_task(folder, "0_0", STORE, {b"b": value(2)}, checkpoint=None)
-        world.supplied = of_state(tmp_path)
+        world.hand_over(tmp_path)
         with held(folder / "0_0/.lock"):
             assert "SRF004" in world.findings(streams_version="3.7")
 
     def test_nor_does_one_that_does_not_hold_all_partitions(self, world: World, tmp_path: Path) -> None:
         """Seen wrong: the other partitions may keep their rows on another machine."""
         write_task(write_application(tmp_path, "shop"), "0_1", STORE, {b"b": value(1)}, checkpoint=None)
-        world.supplied = of_state(tmp_path)
+        world.hand_over(tmp_path)
         assert "SRF004" in world.findings(streams_version="3.7")
 
     def test_a_copy_without_files_that_begin_with_a_dot_shows_nothing(self, world: World, tmp_path: Path) -> None:
         folder = write_application(tmp_path, "shop")
         write_task(folder, "0_0", STORE, {b"b": value(2)}, checkpoint=None)
         (folder / ".lock").unlink()
-        world.supplied = of_state(tmp_path)
+        world.hand_over(tmp_path)
         assert "SRF004" in world.findings(streams_version="3.7")
 
 
@@ -148,8 +140,7 @@ class TestTheRepair:
         assert "SRF016" in refused
         assert "SRF004" not in world.findings(streams_version="2.7")
         assert world.client().register(SOURCE_SUBJECT, Schema(text=W2)) > 0  # the producers' next schema
-        for permanent in (False, True):
-            world.client().delete_version(SOURCE_SUBJECT, 3, permanent=permanent)
+        world.purge(SOURCE_SUBJECT, 3)
         world.roll_back(tmp_path / "journal")
         assert world.registry.dump() == before
 
@@ -190,7 +181,9 @@ class TestWithRowsOnDisk:
 
     @pytest.fixture
     def staged(self, world: World, tmp_path: Path) -> damage.Staged:
-        return hand_over(world, damage.stage(world.broker, world.client(), tmp_path / "state"))
+        made = damage.stage(world.broker, world.client(), tmp_path / "state")
+        world.hand_over(made.state_dir)
+        return made
 
     def test_the_damage_is_the_only_finding(self, world: World, staged: damage.Staged) -> None:
         found, masked = world.examine(streams_version=damage.STREAMS_VERSION).diagnosis.findings
@@ -219,8 +212,7 @@ class TestWithRowsOnDisk:
 
     def test_ids_of_rows_count_without_any_phantom_subject(self, world: World, staged: damage.Staged) -> None:
         other = world.client().register(Subject("elsewhere-value"), Schema(text=W2))
-        for permanent in (False, True):
-            world.client().delete_subject(staged.phantom_subject, permanent=permanent)
+        world.purge(staged.phantom_subject)
         rewrite(world, staged, {b"u1": value(other, ONE_LONG_AND_NULL)}, last=2)
         finding = world.findings(streams_version=damage.STREAMS_VERSION)["SRF004"]
         assert [fault.schema_id for fault in finding.schema_ids] == [other]
@@ -235,13 +227,8 @@ class TestWithRowsOnDisk:
         assert found.severity is Severity.BREAKS_ON_UPGRADE
 
 
-def hand_over(world: World, staged: damage.Staged) -> damage.Staged:
-    world.supplied = of_state(staged.state_dir)
-    return staged
-
-
 def rewrite(world: World, staged: damage.Staged, rows: dict[bytes, bytes], *, last: int) -> None:
     shutil.rmtree(staged.database)
     folder = staged.state_dir / damage.APPLICATION
     write_task(folder, "0_0", damage.STORE, rows, checkpoint={(damage.SOURCE_TOPIC, 0): last})
-    hand_over(world, staged)
+    world.hand_over(staged.state_dir)

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from parts.state_directory import write_application, write_task
-from srfix.recovery import Finding, Severity, Supplied
-from srfix.recovery.state.directory_reader import read_state_directory
+from srfix.recovery import Finding, Severity
 from srfix.serde import Role
 from srfix.serde.wire import frame_id
 from tests.recovery.staging import PHANTOM, PHANTOM_KEY, W1
@@ -69,10 +68,8 @@ class TestTheFinding:
         self, world: World, producer: int, reader: int, tmp_path: Path
     ) -> None:
         rows = {key(producer, 1): value(1), key(producer, 2): value(1), key(reader, 2): value(1)}
-        folder = tmp_path / "shop"
-        folder.mkdir()
-        write_task(folder, "0_0", "users-store", rows, checkpoint={("users", 0): 1})
-        world.supplied = Supplied(state=read_state_directory(tmp_path))
+        write_task(write_application(tmp_path, "shop"), "0_0", "users-store", rows, checkpoint={("users", 0): 1})
+        world.hand_over(tmp_path)
         explanation = asymmetric(world).explanation
         assert f"Rows on disk carry schema id {producer} (2 rows, in the store of partition 0)" in explanation
         assert "No look-up under the reader's id finds" in explanation
@@ -164,7 +161,7 @@ def test_from_2_7_on_rows_on_disk_alone_tell_what_the_reader_writes(tmp_path: Pa
         world.live((key(producer, 1), value(1)), (key(producer, 2), value(1)))
         rows = {key(producer, 1): value(1), key(producer, 2): value(1), key(own, 2): value(1)}
         write_task(write_application(tmp_path, "shop"), "0_0", "users-store", rows, checkpoint={("users", 0): 1})
-        world.supplied = Supplied(state=read_state_directory(tmp_path))
+        world.hand_over(tmp_path)
         finding = asymmetric(world)
     assert [fault.schema_id for fault in finding.schema_ids] == [producer]
     assert (

@@ -36,13 +36,6 @@ class TestCheck:
         assert shown["SRF011"].finding.registered_ids == (1, 2)
         assert "SRF011" not in (shown["SRF001"].data or "")
 
-    def test_an_id_that_was_hard_deleted_is_unknown(self, world: World) -> None:
-        world.live(("a", value(1)))
-        client = world.client()
-        for permanent in (False, True):
-            client.delete_version(SOURCE_SUBJECT, 1, permanent=permanent)
-        assert set(world.findings()) == {"SRF011"}
-
     def test_one_that_is_superseded_is_none(self, world: World) -> None:
         world.live(("a", value(99)), ("a", value(1)))
         assert "SRF011" not in world.findings()

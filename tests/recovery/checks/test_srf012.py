@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import urllib.request
-
 import pytest
 
 from srfix.recovery.findings import Severity
 from srfix.serde.subjects.names import Role
 from tests.recovery.staging import PHANTOM, W1, W2
-from tests.recovery.world import V1, V2, World, world_of
-
-
-def put(url: str, target: str, sent: dict[str, str]) -> None:
-    request = urllib.request.Request(
-        f"{url}/{target}",
-        data=json.dumps(sent).encode(),
-        method="PUT",
-        headers={"Content-Type": "application/json"},
-    )
-    with urllib.request.urlopen(request) as answer:
-        assert answer.status == 200
+from tests.recovery.world import V1, V2, World, put, world_of
 
 
 def set_mode(url: str, mode: str, subject: str | None = None) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.recovery import Census, CensusRequest, CheckContext, Examination, Finding, Severity, diagnose
+from srfix.recovery import Census, CensusRequest, CheckContext, Examination, Finding, Severity
 from srfix.recovery.checks.srf013 import check
 from srfix.recovery.facts.bodies import newest_bodies, newest_live
 from srfix.recovery.facts.stores import StoreFacts
@@ -45,9 +45,7 @@ class TestUnframed:
 
 
 def decoded(world: World, *, whole: bool = True, deadline_s: float | None = None) -> Examination:
-    survey = world.survey()
-    said = CheckContext(registry=survey.registry)
-    return diagnose(survey, world.engine, said, decode_values=whole, deadline_s=deadline_s)
+    return world.examine(decode_values=whole, deadline_s=deadline_s)
 
 
 def found(examination: Examination) -> Finding:

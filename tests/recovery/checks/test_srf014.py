@@ -14,7 +14,6 @@ from srfix.recovery import Severity, Supplied
 from srfix.recovery.cluster.answers import TopicConfigs
 from srfix.serde import Role, Topic
 from srfix.serde.wire import frame_id
-from tests.recovery.checks.staged import of_state
 from tests.recovery.staging import W1, R
 from tests.recovery.world import World, world_fixture
 
@@ -24,19 +23,15 @@ world = world_fixture(damage.TOPICS)
 @pytest.fixture
 def staged(world: World, tmp_path: Path) -> damage.Staged:
     made = damage.stage(world.broker, world.client(), tmp_path / "state")
-    hand_over(world, made)
+    world.hand_over(made.state_dir)
     return made
-
-
-def hand_over(world: World, staged: damage.Staged) -> None:
-    world.supplied = of_state(staged.state_dir)
 
 
 def rewrite(world: World, staged: damage.Staged, rows: dict[bytes, bytes]) -> None:
     shutil.rmtree(staged.database)
     folder = staged.state_dir / damage.APPLICATION
     write_task(folder, "0_0", damage.STORE, rows, checkpoint={(damage.SOURCE_TOPIC, 0): 2})
-    hand_over(world, staged)
+    world.hand_over(staged.state_dir)
 
 
 def say_policy(world: World, monkeypatch: pytest.MonkeyPatch, policy: str | None) -> None:
@@ -78,7 +73,7 @@ class TestLostInStore:
 
     def test_without_a_conclusive_source_nothing_may_be_wiped(self, world: World, staged: damage.Staged) -> None:
         (staged.state_dir / damage.APPLICATION / "0_0/.checkpoint").unlink()
-        hand_over(world, staged)
+        world.hand_over(staged.state_dir)
         assert "Until then wipe nothing. No evidence proves" in world.findings()["SRF014"].next
 
     @pytest.mark.usefixtures("staged")
@@ -117,7 +112,7 @@ class TestLostInStore:
         else:
             for manifest in staged.database.glob("MANIFEST-*"):
                 manifest.unlink()
-        hand_over(world, staged)
+        world.hand_over(staged.state_dir)
         diagnosis = world.examine().diagnosis
         assert {finding.code for finding in diagnosis.findings} == {"SRF003"}
         assert diagnosis.is_inconclusive
@@ -136,7 +131,7 @@ class TestKeys:
         folder = write_application(tmp_path / "state", "shop")
         rows = {frame_id(1, b"\x02"): frame_id(1, b"\x02"), self.LOST_KEY: frame_id(1, b"\x02")}
         write_task(folder, "0_0", damage.STORE, rows, checkpoint={(damage.SOURCE_TOPIC, 0): 1})
-        world.supplied = of_state(folder)
+        world.hand_over(folder)
         return world
 
     def of_keys(self, world: World) -> dict[str, list[int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,15 +10,14 @@ from parts.damage import changelog_ids_lost_by_the_registry as damage
 from parts.state_directory import write_application, write_database, write_task
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.registry.http.intercept import Answer, Fault
-from srfix.recovery import CheckContext, Diagnosis, Reader, Severity, diagnose
+from srfix.recovery import Diagnosis, Reader, Severity
 from srfix.recovery.diagnosis import applications
 from srfix.recovery.findings import Skipped
-from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.state.formats.windows import WINDOWS, StoredWindow
 from srfix.serde import Role
 from srfix.serde.wire import frame_id
 from tests.recovery.staging import W1
-from tests.recovery.world import World, said, world_fixture, world_of
+from tests.recovery.world import World, world_fixture, world_of
 
 BY_NAME = {
     "KTABLE-SUPPRESS-STATE-STORE-0000000003": "a suppression's buffer",
@@ -33,12 +31,8 @@ BY_NAME = {
 world = world_fixture(damage.TOPICS)
 
 
-def look(world: World, *, whole: bool = False, application: str | None = None, store: str | None = None) -> Diagnosis:
-    survey = world.survey()
-    context: CheckContext = said(survey, Reader.UNKNOWN, None)
-    return diagnose(
-        survey, world.engine, context, whole_changelogs=whole, application=application, store=store
-    ).diagnosis
+def look(world: World, *, whole: bool = False, application: str | None = None) -> Diagnosis:
+    return world.examine(whole_changelogs=whole, application=application).diagnosis
 
 
 def of_changelogs(diagnosis: Diagnosis) -> list[Skipped]:
@@ -169,7 +163,7 @@ class TestLostInChangelog:
             write_database(made / f"0_0/{damage.STORE}/{damage.STORE}.60000", {"default": rows})
         else:
             write_task(made, "0_0", damage.STORE, {b"old": lost, b"k1": kept}, checkpoint={(damage.CHANGELOG, 0): 20})
-        world.supplied = replace(world.supplied, state=read_state_directory(made))
+        world.hand_over(made)
         (finding,) = look(world).findings
         assert (finding.code, [fault.schema_id for fault in finding.schema_ids]) == ("SRF014", [99])
 

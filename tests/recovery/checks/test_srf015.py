@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from parts.damage import phantom_subject_may_not_be_written as damage
 from parts.damage import shop
-from srfix.recovery import CheckContext, Diagnosis, Finding, Reader, Severity, StreamsVersion, diagnose
+from srfix.recovery import Diagnosis, Finding, Reader, Severity
 from srfix.serde.schemas.errors import OperationNotPermittedError
 from tests.recovery.checks.staged import examined, of_topology, wrong
 from tests.recovery.checks.test_srf012 import set_mode
@@ -16,16 +18,8 @@ world = world_fixture(damage.TOPICS, damage.stage_writable)
 """The damage before anybody set a mode."""
 
 
-def looked_at(world: World, *, streams_version: str | None = None, no_auto_register: bool = False) -> Diagnosis:
-    survey = world.survey()
-    survey.supplied = of_topology(damage.TOPOLOGY)
-    context = CheckContext(
-        registry=survey.registry,
-        reader=Reader(damage.READER),
-        streams_version=None if streams_version is None else StreamsVersion.parse(streams_version),
-        no_auto_register=no_auto_register,
-    )
-    return diagnose(survey, world.engine, context).diagnosis
+def looked_at(world: World, **how: Any) -> Diagnosis:
+    return examined(world, of_topology(damage.TOPOLOGY), reader=Reader(damage.READER), **how).diagnosis
 
 
 def of_code(diagnosis: Diagnosis) -> list[Finding]:
@@ -36,7 +30,7 @@ class TestTheDamage:
     def test_is_found_under_its_code_and_no_other(self) -> None:
         with world_of(damage.TOPICS) as world:
             damage.stage(world.broker, world.client())
-            diagnosis = examined(world, of_topology(damage.TOPOLOGY), reader=Reader(damage.READER)).diagnosis
+            diagnosis = looked_at(world)
             assert wrong(diagnosis) == ["SRF015"]
             (finding,) = of_code(diagnosis)
             assert (finding.severity, finding.subject) == (Severity.BROKEN, damage.PHANTOM_SUBJECT)
@@ -69,8 +63,7 @@ class TestTheDamage:
         """Its producers name their subjects otherwise."""
         client = world.client()
         client.register("User", client.version(shop.USERS_SUBJECT, 1).schema)
-        for permanent in (False, True):
-            client.delete_version(shop.USERS_SUBJECT, 1, permanent=permanent)
+        world.purge(shop.USERS_SUBJECT, 1)
         (finding,) = of_code(looked_at(world, streams_version="2.7", no_auto_register=True))
         assert finding.subject == shop.USERS_SUBJECT
         assert "(40401)" in finding.explanation
@@ -111,9 +104,6 @@ class TestItsHealthyTwins:
 class TestWithoutAnyStore:
     def test_it_is_not_healthy_and_says_what_names_the_stores(self) -> None:
         with world_of({"users": 1}) as world:
-            survey = world.survey()
-            found = diagnose(
-                survey, world.engine, CheckContext(registry=survey.registry, no_auto_register=True)
-            ).diagnosis
+            found = world.examine(no_auto_register=True).diagnosis
         assert found.is_inconclusive
         assert "whether a put would be refused (--no-auto-register)" in [skipped.what for skipped in found.skipped]

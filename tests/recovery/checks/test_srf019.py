@@ -15,7 +15,7 @@ from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.findings import Severity, Skipped
 from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.serde.wire import frame_id
-from tests.recovery.checks.staged import of_state, of_topology
+from tests.recovery.checks.staged import of_topology
 from tests.recovery.world import World, world_fixture
 
 world = world_fixture(damage.TOPICS)
@@ -170,7 +170,7 @@ class TestFieldsThatOnlyComeInAddition:
         row = frame_id(reader, b"\x08" + bytes([2 * len(zone)]) + zone.encode())
         application = write_application(folder, "shop")
         write_task(application, "global", damage.STORE, {b"EUR": row}, checkpoint={("rates", 0): 1, ("rates", 1): 0})
-        world.supplied = of_state(folder)
+        world.hand_over(folder)
 
     @pytest.mark.parametrize(
         ("default", "zone", "is_processors"),
@@ -202,7 +202,7 @@ class TestWithoutACheckpoint:
     @pytest.fixture(autouse=True)
     def gone(self, staged: damage.Staged, world: World) -> None:
         (staged.state_dir / damage.APPLICATION / "global" / ".checkpoint").unlink()
-        world.supplied = of_state(staged.state_dir)
+        world.hand_over(staged.state_dir)
 
     def test_a_row_that_none_of_its_keys_records_holds_is_a_processors(self, world: World) -> None:
         world.sources = {damage.STORE: damage.SOURCE_TOPIC}
@@ -215,7 +215,7 @@ class TestWithoutACheckpoint:
     ) -> None:
         shutil.rmtree(staged.database)
         write_task(staged.state_dir / damage.APPLICATION, "global", damage.STORE, {b"EUR": EUR_1}, checkpoint=None)
-        world.supplied = of_state(staged.state_dir)
+        world.hand_over(staged.state_dir)
         world.sources = {damage.STORE: damage.SOURCE_TOPIC}
         assert codes(world, "3.7") == []
         assert of_processor(world, "3.7") == []

@@ -19,13 +19,10 @@ from srfix.recovery import (
     Cluster,
     Finding,
     LocalCensus,
-    Supplied,
-    diagnose,
     diagnosis_document,
 )
 from srfix.recovery.checks import srf001
 from srfix.recovery.facts.stores import StoreFacts
-from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.serde import AccessDeniedError, Role, Topic, UsageError
 from srfix.serde.wire import frame_guid, schema_id_header
 from tests.recovery.checks.staged import of_topology
@@ -161,7 +158,7 @@ class TestAStoreThatLeftNoSchema:
                 world.put(topic, ("a", value(world.registry.seed(f"{topic}-value", W1.replace("User", name)))))
             world.commit("shop", users=1, orders=1)
             write_task(write_application(tmp_path, "shop"), "0_0", "t", {}, checkpoint=None)
-            world.supplied = Supplied(state=read_state_directory(tmp_path))
+            world.hand_over(tmp_path)
             yield world
 
     def test_it_is_fine_if_it_is_as_a_table_of_each_topic_that_its_group_reads(self, seen: World) -> None:
@@ -169,8 +166,7 @@ class TestAStoreThatLeftNoSchema:
         assert (diagnosis.findings, diagnosis.is_inconclusive) == ((), False)
 
     def test_it_is_open_if_it_is_not_of_one_of_them(self, seen: World) -> None:
-        for permanent in (False, True):
-            seen.client().delete_subject("orders-value", permanent=permanent)
+        seen.purge("orders-value")
         assert seen.examine(streams_version="3.7").diagnosis.is_inconclusive
 
     def test_which_version_runs_leaves_it_open_too(self, seen: World) -> None:
@@ -208,8 +204,7 @@ class TestTheWholeCluster:
         world.registry.seed("shop-other-changelog-value", R)
         world.registry.seed("tills-users-store-changelog-value", R)
         world.commit("tills", users=1)
-        survey = world.survey()
-        diagnose(survey, Counting(), CheckContext(registry=survey.registry))
+        world.examine(engine=Counting())
         assert [(request.topic, request.committed) for request in counted] == [("users", {0: 1})]
 
     def test_a_name_that_allows_another_application_is_said_to(self, world: World) -> None:
@@ -299,8 +294,7 @@ class TestGarbage:
                 return replace(census, partitions=tuple(stopped))
 
         world.registry.seed(PHANTOM, W1)
-        survey = world.survey()
-        diagnosis = diagnose(survey, Stopping(), CheckContext(registry=survey.registry)).diagnosis
+        diagnosis = world.examine(engine=Stopping()).diagnosis
         assert [f.code for f in diagnosis.findings] == ["SRF003"]
         assert diagnosis.is_inconclusive
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 from uuid import UUID
 
 import pytest
 
-from srfix.recovery import Reader, diagnose
+from srfix.recovery import Reader
 from srfix.recovery.findings import Skipped
 from srfix.serde.wire import frame_guid
 from tests.recovery.world import World, value, world_of
@@ -29,8 +30,8 @@ def world() -> Iterator[World]:
         yield made
 
 
-def told(world: World, **how: object) -> list[Skipped]:
-    diagnosis = world.examine(**how).diagnosis  # type: ignore[arg-type]
+def told(world: World, **how: Any) -> list[Skipped]:
+    diagnosis = world.examine(**how).diagnosis
     assert diagnosis.findings == ()
     return [skipped for skipped in diagnosis.skipped if skipped.could_hide]
 
@@ -72,8 +73,7 @@ def test_a_plain_consumer_has_no_store(world: World) -> None:
 
 
 def test_what_was_not_read_is_said(world: World) -> None:
-    survey = world.survey()
-    found = diagnose(survey, world.engine, max_records=10).diagnosis
+    found = world.examine(max_records=10).diagnosis
     assert [skipped.what for skipped in found.skipped if skipped.could_hide] == ["the stores of application shop"]
 
 

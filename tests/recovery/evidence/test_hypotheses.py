@@ -32,9 +32,7 @@ from srfix.recovery.evidence.application import Applications
 from srfix.recovery.evidence.hypotheses import Hypothesis, Verdict, choose
 from srfix.recovery.evidence.rules import MARGIN, POINTS, Rule
 from srfix.recovery.facts.stores import SuspectStore
-from srfix.recovery.facts.supplied import Supplied
 from srfix.recovery.findings import Evidence, Weight
-from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.serde import Topic, UsageError
 from tests.recovery.world import World, value, world_of
 
@@ -316,7 +314,7 @@ class TestTheApplication:
         for store in ("t", "u"):
             (tmp_path / "shop-eu" / "0_0" / "rocksdb" / store).mkdir(parents=True)
         (tmp_path / "shop-eu" / "0_0" / ".checkpoint").write_text("0\n1\nlogins 0 0\n")
-        world.supplied = Supplied(state=read_state_directory(tmp_path))
+        world.hand_over(tmp_path)
         assert verdicts(world)["shop-eu-t-changelog"].chosen is None
 
     def test_of_two_applications_the_one_that_reads_the_topic_after_which_the_store_is_named_has_it(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.recovery import CensusRequest, CheckContext, Examination, diagnose
+from srfix.recovery import CensusRequest, Examination
 from srfix.recovery.facts.decoding import key_deserializer, key_without_window, window_of
 from srfix.recovery.facts.keys_of_store import sample_keys
 from srfix.serde import ById, DecodeError, Role, SerdeContext, Topic, Window, WindowKind
@@ -119,8 +119,7 @@ def fill(world: World, *keys: bytes) -> None:
 
 
 def examined(world: World, *, whole: bool = False) -> Examination:
-    survey = world.survey()
-    return diagnose(survey, world.engine, CheckContext(registry=survey.registry), decode_values=whole)
+    return world.examine(decode_values=whole)
 
 
 def codes(examination: Examination) -> set[tuple[str, str]]:

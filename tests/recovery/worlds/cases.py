@@ -26,7 +26,6 @@ USER_ROW: Final = "KsqlDataSourceSchema(USERID long?, NAME string?)"
 LOGIN: Final = "Login(loginId long, userId long)"
 CLICK: Final = "Click(page string, at long)"
 KEY: Final = "Key(id long)"
-KEY_ROW: Final = "KeyRow(ID long?)"
 
 
 def topic(

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from srfix.serde.casing import CaseRule
@@ -57,9 +57,11 @@ class TestBoth:
         assert _read("INT", _write("INT", {"K": narrow})) == {"K": narrow}
         assert _read("BIGINT", _write("BIGINT", {"K": wide})) == {"K": wide}
 
+    @pytest.mark.core
+    @example(struct.unpack(">d", bytes.fromhex("fff8000000000000"))[0], "", b"")
     @given(st.floats(), st.text(st.characters(codec="utf-8")), st.binary())
     def test_everything_else_comes_back(self, double: float, text: str, blob: bytes) -> None:
-        # Of all NaNs, Java has one.
+        # Of all NaNs, Java has one (`Double.doubleToLongBits`): another would be another key.
         packed = struct.pack(">d", double if double == double else math.nan)
         assert _write("DOUBLE", _read("DOUBLE", struct.pack(">d", double))) == packed
         assert _read("STRING", _write("STRING", {"K": text})) == {"K": text}

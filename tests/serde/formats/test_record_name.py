@@ -61,9 +61,3 @@ class TestJsonSchema:
 def test_a_text_that_nests_too_deep_for_a_parser_is_refused() -> None:
     with pytest.raises(SchemaError, match=r"^The schema text is not JSON"):
         record_name(Schema(text="[" * 100_000, schema_type="JSON"))
-
-
-def test_of_protobuf_it_is_the_first_messages() -> None:
-    """`ProtobufSchema.name`."""
-    text = 'syntax = "proto3"; package a.b; enum E {Z = 0;} message M { message N {} } message O {}'
-    assert record_name(Schema(text=text, schema_type="PROTOBUF")) == "a.b.M"

@@ -15,7 +15,6 @@ from tests.serde.registry.conftest import MakeClient, ScriptedRegistry
 
 TEXT = '{"type":"record","name":"Größe","fields":[{"name":"a","type":"int"}]}'
 AVRO = Schema(text=TEXT)
-VERSION = {"subject": "s", "version": 1, "id": 7, "schema": TEXT}
 CALLS: list[tuple[Callable[[RegistryClient], object], object, str]] = [
     (lambda client: client.schema_by_id(7, subject=":.c/x:s/x"), {"schema": TEXT}, "GET /schemas/ids/7?subject=%3A.c%2Fx%3A"),
     (lambda client: client.schema_by_id(7, subject="s"), {"schema": TEXT}, "GET /schemas/ids/7"),

@@ -14,15 +14,6 @@ from srfix.serde.spark.releases import RELEASES, missing_jar, packages
 
 
 class TestPackages:
-    def test_for_4_3_they_are_the_versions_that_were_seen_to_work(self) -> None:
-        assert packages("4.3.0").coordinates == (
-            "org.apache.spark:spark-avro_2.13:4.2.0",
-            "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
-            "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.2.0",
-            "org.apache.kafka:kafka-clients:3.9.2",
-            "org.apache.commons:commons-pool2:2.13.1",
-        )
-
     def test_3_5_is_built_with_scala_2_12(self) -> None:
         assert packages("3.5.9").coordinates[0] == "org.apache.spark:spark-avro_2.12:3.5.9"
         assert packages("4.3.1-SNAPSHOT") == packages("4.3.0")

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import requests
 
 from srfix.recovery import Keep, Plan, PlanError, plan_document, shell_script
 from srfix.recovery.actions.actions import Register, SetCompatibility, SoftDelete
@@ -23,7 +22,7 @@ from srfix.recovery.repair.plan_file import REPAIR_PLANS
 from srfix.serde import Schema
 from tests.recovery.repair.scene import carried_out, carried_out_and_undone, dies, mostly_slow, run_as_shell
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, R
-from tests.recovery.world import World, value, world_of
+from tests.recovery.world import World, put, value, world_of
 
 UNSORTED = '{"type":"record","name":"User","fields":[{"name":"userId","type":"long"}],"zeta":1,"alpha":2}'
 SORTED = '{"type":"record","name":"User","fields":[{"name":"userId","type":"long"}],"alpha":2,"zeta":1}'
@@ -63,11 +62,6 @@ def given(world: World, subject: str, schema_id: int) -> None:
     client.delete_mode(subject)
 
 
-def gone(world: World, subject: str) -> None:
-    for permanent in (False, True):
-        world.client().delete_subject(subject, permanent=permanent)
-
-
 class TestOneContentWithTwoIds:
     def test_the_last_registration_decides(self, world: World, tmp_path: Path) -> None:
         plan = world.plan()
@@ -93,7 +87,7 @@ class TestOneContentWithTwoIds:
 class TestANewId:
     @pytest.fixture(autouse=True)
     def its_holder_is_gone(self, world: World) -> None:
-        gone(world, "elsewhere-value")
+        world.purge("elsewhere-value")
 
     @pytest.mark.parametrize("keep", [Keep.LIVE, Keep.SOFT_DELETED])
     def test_any_id_is_accepted_and_looked_up(self, world: World, tmp_path: Path, keep: Keep) -> None:
@@ -180,7 +174,7 @@ class TestInANamedContext:
 
     @pytest.mark.slow
     def test_a_new_id_will_not_do_either(self, in_context: World, tmp_path: Path) -> None:
-        gone(in_context, "elsewhere-value" if in_context.path else ":.eu:elsewhere-value")
+        in_context.purge("elsewhere-value" if in_context.path else ":.eu:elsewhere-value")
         with pytest.raises(PlanError, match="--exact-ids"):
             in_context.plan()
         carried_out(in_context, in_context.plan(exact_ids=True), tmp_path / "journal")
@@ -269,7 +263,5 @@ class TestNormalize:
 
 
 def put_config(world: World, fields: dict[str, object], subject: str) -> None:
-    """Of a subject, or for all: the client sets no global configuration, as no repair does."""
-    path = f"/config/{subject}" if subject else "/config"
-    ran = requests.put(world.registry.url + path, json=fields, timeout=10)
-    assert ran.ok, ran.text
+    """Of a subject, or for all."""
+    put(world.registry.url, f"config/{subject}" if subject else "config", fields)

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery import Cluster, Diagnosis, Examination, Finding, Plan, Severity, Survey
+from srfix.recovery import Cluster, Diagnosis, Examination, Plan, Survey
 from srfix.recovery.facts.reader import Circumstances, KnownStore
 from srfix.recovery.facts.stores import RoleFacts, StoreFacts, SuspectStore
 from srfix.recovery.facts.subject_state import read_subject_state
@@ -25,7 +25,7 @@ from srfix.recovery.repair.planning.plan import make_plan
 from srfix.serde import RegistryClient, Role, Schema, SchemaError, incompatibilities
 from srfix.serde.schemas.errors import InvalidSchemaError
 from srfix.serde.schemas.models import Json, SchemaReference
-from tests.recovery.staging import APPLICATION, PHANTOM, SOURCE, SOURCE_SUBJECT, STORE, clock
+from tests.recovery.staging import APPLICATION, FINDING, PHANTOM, SOURCE, SOURCE_SUBJECT, STORE, clock
 
 NAMES = ("a", "b", "c")
 NUMBERS = ("int", "long", "double")
@@ -63,18 +63,9 @@ def repair(client: RegistryClient) -> Plan:
         role=Role.VALUE, subject=PHANTOM, state=read_subject_state(client, PHANTOM), memberships=memberships
     )
     at_fault = tuple(schema_id for schema_id, membership in memberships.items() if membership.is_missing)
-    finding = Finding(
-        code="SRF001",
-        severity=Severity.BROKEN,
-        application=APPLICATION,
-        store=STORE,
-        role=Role.VALUE,
-        subject=PHANTOM,
-        source=source,
-        schema_ids=tuple(IdAtFault(schema_id=i, live_keys=1, records=1, partitions=()) for i in at_fault),
-        explanation="",
-        next="",
-        repairable=True,
+    ids_at_fault = tuple(IdAtFault(schema_id=i, live_keys=1, records=1, partitions=()) for i in at_fault)
+    finding = replace(
+        FINDING, application=APPLICATION, store=STORE, subject=PHANTOM, source=source, schema_ids=ids_at_fault
     )
     facts = StoreFacts(store=store, source=source, evidence=(), census=None, roles={Role.VALUE: role})
     diagnosis = Diagnosis(findings=(finding,) if at_fault else (), skipped=(), examined=(str(store),))

@@ -19,10 +19,9 @@ from srfix.serde import ChangelogSubject, Role, Schema, Subject, Topic
 from srfix.serde.schemas.errors import IncompatibleSchemaError
 from tests.recovery.repair.scene import carried_out_and_undone, kinds, registered, seed_users, undone
 from tests.recovery.staging import APPLICATION, PHANTOM, SOURCE_SUBJECT, STORE, W1, W2, R
-from tests.recovery.world import ONE_LONG_AND_NULL, World, clock, value, world_of
+from tests.recovery.world import ONE_LONG_AND_NULL, V1, V2, World, clock, value, world_of
 
 PHANTOM_KEY = ChangelogSubject(application=APPLICATION, store=STORE)("", Role.KEY)
-V1, V2 = value(1), value(2, ONE_LONG_AND_NULL)
 W3 = W2.replace("tier", "badge")
 NEXT = Schema(
     text='{"type":"record","name":"KsqlDataSourceSchema","fields":[{"name":"USERID","type":["null","long"],"default":null},'
@@ -202,9 +201,7 @@ QUICK = {(Keep.AUTO, "BACKWARD"), (Keep.LIVE, "BACKWARD")}
 class TestKeep:
     def test_auto_leaves_live_what_the_subjects_own_schema_follows(self, world: World, tmp_path: Path) -> None:
         """It reads the first of the writer's; the second has a field more, which its own next schema may add otherwise."""
-        client = world.client()
-        client.delete_version(PHANTOM, 1)
-        client.delete_version(PHANTOM, 1, permanent=True)
+        world.purge(PHANTOM, 1)
         world.registry.seed(PHANTOM, W1.replace('"userId","type":"long"', '"userId","type":"double"'))
         plan = world.plan(keep=Keep.AUTO)
         assert [action.schema_id for action in plan.actions if isinstance(action, SoftDelete)] == [2]
@@ -263,9 +260,7 @@ class TestKeep:
     def test_registrations_that_refuse_each_other_relax_the_level_even_under_a_new_subject(
         self, world: World, tmp_path: Path
     ) -> None:
-        client = world.client()
-        for permanent in (False, True):
-            client.delete_version(PHANTOM, 1, permanent=permanent)
+        world.purge(PHANTOM, 1)
         third = world.registry.seed(SOURCE_SUBJECT, W1.replace("userId", "id"))
         world.sources = {STORE: Topic("users")}
         plan = world.plan(keep=Keep.LIVE, application="shop", store=STORE)

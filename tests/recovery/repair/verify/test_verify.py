@@ -25,9 +25,7 @@ from srfix.serde.errors import AccessDeniedError
 from srfix.serde.schemas.errors import RegistryAnswerError
 from srfix.serde.wire import SchemaId, frame_id
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R
-from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
-
-V1, V2 = value(1), value(2, ONE_LONG_AND_NULL)
+from tests.recovery.world import ONE_LONG_AND_NULL, V1, V2, World, value, world_of
 
 
 @pytest.fixture

@@ -580,16 +580,15 @@ class TestTimes:
 
 
 class TestCase:
+    """`tests/serde/rules/test_case_rules.py` has the engines' rules."""
+
     _TWO = f"{P3} message M {{ string FOO = 1; string foo = 2; }}"
     _BODY = bytes.fromhex("0a0161 120162")
 
     @pytest.mark.parametrize(
         ("columns", "rule", "expected"),
         [
-            ("FOO STRING", CaseRule.KSQLDB, {"FOO": "b"}),  # the last
-            ("FOO STRING", CaseRule.KSQLDB_2020, {"FOO": "b"}),
             ("FOO STRING", CaseRule.UNIQUE, {"FOO": "a"}),
-            ("`foo` STRING, FOO STRING", CaseRule.KSQLDB, {"foo": "b", "FOO": "a"}),
             ("`Foo` STRING, `foo` STRING", CaseRule.EXACT, {"Foo": None, "foo": "b"}),
         ],
     )
@@ -753,11 +752,6 @@ class TestIndexes:
 
 class TestNoSr:
     """`ProtobufNoSRConverter`: the bare message of the columns' own schema."""
-
-    def test_numbers_tell_the_columns(self) -> None:
-        read = nosr.decoder(None, ReadSpec(columns=parse_columns("X INT, Y STRING"), wrap=True))
-        assert read(bytes.fromhex("0807 120178"), 0) == {"X": 7, "Y": "x"}
-        assert read(b"", 0) == {"X": 0, "Y": ""}
 
     def test_nulls_are_told_by_the_representation(self) -> None:
         spec = ReadSpec(columns=parse_columns("X INT"), wrap=True, nullable_representation="optional")

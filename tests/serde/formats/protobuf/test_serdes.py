@@ -8,7 +8,6 @@ from typing import ClassVar
 import pyarrow as pa
 import pytest
 
-import srfix.serde
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import (
     AvroSerializer,
@@ -16,7 +15,6 @@ from srfix.serde import (
     ById,
     ChangelogSubject,
     ColumnError,
-    DataclassDeserializer,
     DecodeError,
     DualSubject,
     EncodeError,
@@ -38,9 +36,6 @@ from srfix.serde import (
     TopicSubject,
     UnderOneSubject,
     UsageError,
-    WindowedDeserializer,
-    WindowedSerializer,
-    WindowKind,
     deserialize_many,
     parse_columns,
 )
@@ -129,13 +124,6 @@ class TestSerializer:
         back = pickle.loads(pickle.dumps(ProtobufNoSrDeserializer(columns, nullable_representation="optional")))
         assert back(bare({"ID": 0, "NAME": None}, VALUE), VALUE) == {"ID": 0, "NAME": None}
 
-    def test_a_windowed_key_is_a_key_and_its_window(self, client: RegistryClient) -> None:
-        columns = parse_columns("K INT KEY")
-        write = WindowedSerializer(ProtobufSerializer(client, columns), WindowKind.TIME)
-        read = WindowedDeserializer(ProtobufDeserializer(ById(client), columns=columns), WindowKind.TIME)
-        key = srfix.serde.WindowedKey({"K": 7}, srfix.serde.Window(start_ms=1000))
-        assert read(write(key, KEY), KEY) == key
-
 
 class TestNoSr:
     def test_a_row_comes_back_without_a_registry(self) -> None:
@@ -174,11 +162,6 @@ class TestDeserializer:
         ):
             read(_payload(client, "orders-value", b"\2\4\x08\7", TWO), VALUE)
 
-    def test_a_schema_of_another_type_is_refused(self, client: RegistryClient) -> None:
-        payload = AvroSerializer(client, parse_columns("ID BIGINT"))({"ID": 7}, VALUE)
-        with pytest.raises(SchemaError, match="of the type AVRO, not PROTOBUF"):
-            ProtobufDeserializer(ById(client))(payload, VALUE)
-
     def test_one_topic_may_hold_all_three(self, client: RegistryClient) -> None:
         columns = parse_columns("ID BIGINT, NAME STRING")
         read, row = SchemaDeserializer(ById(client), columns=columns), {"ID": 7, "NAME": "x"}
@@ -187,19 +170,6 @@ class TestDeserializer:
         payloads = [write(client, columns)(row, ctx) for write, ctx in zip(writers, topics, strict=True)]
         assert [read(payload, VALUE) for payload in payloads * 2] == [row] * 6
         assert len({payload[5:] for payload in payloads if payload}) == 3
-
-    def test_a_row_may_be_an_instance(self, client: RegistryClient) -> None:
-        from dataclasses import dataclass
-
-        @dataclass
-        class Order:
-            id: int
-            name: str
-
-        columns = parse_columns("ID BIGINT, NAME STRING")
-        payload = ProtobufSerializer(client, columns)(Order(7, "x"), VALUE)
-        read = DataclassDeserializer(ProtobufDeserializer(ById(client), columns=columns), Order)
-        assert read(payload, VALUE) == Order(7, "x")
 
 
 class TestPolicies:
@@ -223,12 +193,6 @@ class TestPolicies:
         assert client.version("app-store-changelog-value", "latest").schema.text == TEXT
         assert ProtobufDeserializer(UnderOneSubject(client, self.PHANTOM))(payload, VALUE) == {"id": 7, "Name": "x"}
 
-    def test_another_version_of_the_phantom_does_not_do(self, client: RegistryClient) -> None:
-        client.register("app-store-changelog-value", Schema(text=TWO, schema_type="PROTOBUF"))
-        payload = _payload(client, "orders-value", b"\0\x08\7")
-        with pytest.raises(SubjectVersionError):
-            ProtobufDeserializer(UnderOneSubject(client, self.PHANTOM))(payload, VALUE)
-
 
 class TestBatches:
     def _payloads(self, client: RegistryClient) -> list[bytes | None]:
@@ -251,13 +215,6 @@ class TestBatches:
         Reason.UNKNOWN_ID, Reason.BAD_MAGIC, None,
     )  # fmt: skip
     _ROW: ClassVar = {"ID": 7, "NAME": "x"}
-
-    def test_a_bad_row_is_a_value_with_its_reason_and_disturbs_no_other(self, client: RegistryClient) -> None:
-        read = ProtobufDeserializer(ById(client), columns=parse_columns("ID BIGINT, NAME STRING"))
-        rows = list(deserialize_many(self._payloads(client), VALUE, read, on_error="quarantine"))
-        reasons = [row.reason if isinstance(row, BadRow) else None for row in rows]
-        assert reasons == [None if reason is Reason.TOMBSTONE else reason for reason in self._REASONS]
-        assert [rows[0], rows[2], rows[8]] == [self._ROW, None, self._ROW]
 
     def test_one_payload_that_no_reader_can_read_disturbs_no_other_of_its_schema(self, client: RegistryClient) -> None:
         """As a SchemaError, a scale in a payload, or indexes of an odd message, refused all that came behind."""
@@ -295,8 +252,3 @@ class TestBatches:
         written = from_arrow(good, ProtobufSerializer(client, columns), SerdeContext("written"))
         assert isinstance(written, pa.Array | pa.ChunkedArray)
         assert to_arrow(written, VALUE, read).to_pylist() == [self._ROW] * 2
-
-
-def test_the_front_door_shows_them() -> None:
-    names = {name for name in dir(srfix.serde) if "Protobuf" in name}
-    assert names == {"ProtobufSerializer", "ProtobufDeserializer", "ProtobufNoSrSerializer", "ProtobufNoSrDeserializer"}

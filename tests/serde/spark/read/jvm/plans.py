@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import json
 from typing import TypeAlias
-from uuid import UUID
 
-from srfix.serde import CaseRule, ResolvedSchema, ResolveError, Role, Schema, parse_columns
+from srfix.serde import ById, CaseRule, ResolvedSchema, Role, Schema, parse_columns
 from srfix.serde.formats.table import Format
 from srfix.serde.spark import PlannedRefusal, PlannedSchema, ReadPlan
 from srfix.serde.specs import ReadSpec
 from srfix.serde.wire import SchemaId
+from tests.serde.fakes import MemoryRegistry
 
 Json: TypeAlias = "str | int | bool | list[Json] | dict[str, Json] | None"
-
-
-class NoPolicy:
-    """Knows nothing that the plan does not."""
-
-    def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
-        raise ResolveError(f"There is no schema id {schema_id}.")
-
-    def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
-        raise ResolveError(f"There is no schema {guid}.")
 
 
 def planned(
@@ -49,7 +39,7 @@ def plan_of(
         role=Role.VALUE,
         format=format,
         spec=ReadSpec(columns=parse_columns(columns), wrap=wrapped, case_rule=case_rule),
-        policy=NoPolicy(),
+        policy=ById(MemoryRegistry()),
         schemas=tuple(
             schema if isinstance(schema, PlannedSchema) else planned(number, schema)
             for number, schema in enumerate(schemas, 1)
