@@ -1,19 +1,20 @@
-"""A census whose broker is killed under it: it goes on and counts right, or says what it did not read."""
+"""A broker that is killed under a census, or between questions: srfix goes on, or says what it did not read."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Any, Final
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
 
 from srfix.fixtures.broker.kraft import KraftBroker
-from srfix.recovery import CensusRequest, LocalCensus
+from srfix.recovery import CensusRequest, Cluster, LocalCensus
 from srfix.recovery.census.interface import CensusProgress
 from srfix.serde import ClusterError, Topic
 from srfix.serde.wire import frame_id
@@ -135,3 +136,59 @@ class TestBrokerKilledDuringTheCensus:
                 census.count(request, on_progress=kill)
         finally:
             broker.start_again()
+
+
+class TestBrokerRestartedBetweenQuestions:
+    """Seen of librdkafka's admin client, which watch and serve keep: it aborted, died of a null pointer, or got no more
+    answers."""
+
+    def test_committed_offsets_are_answered_after_a_long_absence(self, broker: KraftBroker) -> None:
+        with Cluster({"bootstrap.servers": broker.bootstrap_servers}, timeout_s=2.0) as cluster:
+            assert committed(cluster) == {("users", 0): None}
+            broker.kill()
+            try:
+                with pytest.raises(ClusterError, match="reading the committed offsets of the group 'shop'"):
+                    cluster.committed("shop", [("users", 0)])
+            finally:
+                broker.start_again()
+            assert committed(cluster) == {("users", 0): None}
+
+    def test_so_are_those_of_many_groups(self, broker: KraftBroker) -> None:
+        with Cluster({"bootstrap.servers": broker.bootstrap_servers}) as cluster:
+            committed(cluster)
+            assert cluster.committed_by(["shop", "gone"], [("users", 0)]) == {"shop": {}, "gone": {}}
+            broker.kill()
+            broker.start_again()
+            cluster.topics()
+            assert cluster.committed_by(["shop", "gone"], [("users", 0)]) == {"shop": {}, "gone": {}}
+
+    def test_a_coordinator_that_is_none_any_more_is_looked_for_again(self, broker: KraftBroker) -> None:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
+        with Cluster({"bootstrap.servers": broker.bootstrap_servers}) as cluster:
+            assert committed(cluster) == {("users", 0): None}
+            for future in admin.delete_topics(["__consumer_offsets"]).values():
+                future.result(TIMEOUT_S)
+            until = time.monotonic() + 3
+            while time.monotonic() < until:
+                assert committed(cluster) == {("users", 0): None}
+
+    def test_a_cluster_that_has_no_offsets_yet_is_asked_for_those_of_many_groups(self, broker: KraftBroker) -> None:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
+        groups = [f"shop-{number}" for number in range(20)]
+        for _ in range(3):
+            for future in admin.delete_topics(["__consumer_offsets"]).values():
+                future.result(TIMEOUT_S)
+            with Cluster({"bootstrap.servers": broker.bootstrap_servers}) as cluster:
+                while Topic("__consumer_offsets") in cluster.topics():
+                    time.sleep(0.05)
+                assert cluster.committed_by(groups, [("users", 0)]) == {group: {} for group in groups}
+
+
+def committed(cluster: Cluster) -> Mapping[tuple[Topic, int], int | None]:
+    """Waits as long as the client does until it tries to connect again."""
+    until = time.monotonic() + TIMEOUT_S
+    while True:
+        try:
+            return cluster.committed("shop", [("users", 0)])
+        except ClusterError:
+            assert time.monotonic() < until

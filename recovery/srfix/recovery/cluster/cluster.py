@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, Self, TypeAlias, TypeVar
 
@@ -33,6 +34,7 @@ _Answer = TypeVar("_Answer")
 _FIRST_TRY_S: Final = 1.0
 _ASK_LEADERS_S: Final = 0.2
 """The time between two questions for the leaders of partitions."""
+_OFFSETS: Final = Topic("__consumer_offsets")
 _NO_ID: Final = "A" * 22
 """The id 0, in base64: a broker gives it to all topics if it knows no ids."""
 
@@ -50,6 +52,8 @@ class Cluster:
         self._client = ReadOnlyClient(config)
         self._timeout_s = timeout_s
         self._offsets = GroupOffsets(self._client, timeout_s)
+        self._readers: dict[str, Consumer] = {}
+        """Of committed offsets, by group."""
         self._reader: Consumer | None = None
         self._reader_knows: set[str] = set()
         self._lacks_controller = False
@@ -163,10 +167,13 @@ class Cluster:
         wanted = {(Topic(topic), partition): None for topic, partition in topic_partitions}
         if not wanted:
             return {}
-        answer = self._offsets.of_named(self._open_admin(), [group], wanted)[group]
-        if isinstance(answer, ClusterError):
-            raise answer
-        return wanted | {where: commit.offset for where, commit in answer.items()}
+        if (reader := self._readers.get(group)) is None:
+            reader = self._readers[group] = self._client.consumer(group_id=group)
+        try:
+            return wanted | {where: commit.offset for where, commit in self._offsets.of_reader(reader, group, wanted)}
+        except AccessDeniedError:
+            self._readers.pop(group, None)  # it says so only once
+            raise
 
     def committed_by(
         self, groups: Iterable[str], topic_partitions: Iterable[tuple[str, int]]
@@ -175,7 +182,11 @@ class Cluster:
         without a commit are left out. If a group cannot be read, its value is the error: an `AccessDeniedError` for a
         group whose offsets this user may not read.
         """
-        return self._offsets.of(self._open_admin(), groups, topic_partitions)
+        names, places = tuple(groups), tuple(topic_partitions)
+        if names and places and not (self._lacks_controller or self._readers or _OFFSETS in self._listed):
+            with suppress(AccessDeniedError):  # the first question to a new cluster makes this topic: see `of_reader`
+                self.committed(names[0], places[:1])
+        return self._offsets.of(self._open_admin(), names, places)
 
     def group_state(self, group: str, *, timeout_s: float = 5.0) -> GroupState:
         """Whether a group has members. If the cluster refuses, the answer has a `problem`; no error is raised."""
@@ -285,6 +296,8 @@ class Cluster:
             self._reader.close()
             self._reader = None
             self._reader_knows.clear()
+        while self._readers:
+            self._readers.popitem()[1].close()
         self._admin = None
 
     def _require(self, topic: str, partitions: Sequence[int]) -> None:

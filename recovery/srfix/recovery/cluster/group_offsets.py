@@ -5,6 +5,7 @@ librdkafka looks each partition of an answer up in the question's list, from its
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
@@ -16,12 +17,14 @@ from srfix.serde.properties.kafka_client import ReadOnlyClient
 from srfix.serde.subjects.names import Topic
 
 if TYPE_CHECKING:
-    from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+    from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
     from confluent_kafka.admin import AdminClient
 
 Where: TypeAlias = tuple[Topic, int]
 _AT_ONCE: Final = 64
 _PIECE: Final = 250
+_FIRST_TRY_S: Final = 1.0
+_AGAIN_S: Final = 0.2
 
 _Question: TypeAlias = "tuple[str, Sequence[TopicPartition] | None]"
 _Pending: TypeAlias = "tuple[str, Future[ConsumerGroupTopicPartitions]]"
@@ -60,10 +63,7 @@ class GroupOffsets:
     def of_named(
         self, admin: AdminClient, groups: Iterable[str], partitions: Iterable[tuple[str, int]]
     ) -> dict[str, dict[Where, Commit] | ClusterError]:
-        from confluent_kafka import TopicPartition
-
-        named = [TopicPartition(topic, partition) for topic, partition in dict.fromkeys(partitions)]
-        pieces = [named[start : start + _PIECE] for start in range(0, len(named), _PIECE)]
+        pieces = _pieces(partitions)
         commits: dict[str, dict[Where, Commit] | ClusterError] = {}
         for group, answer in self._ask(admin, ((group, piece) for group in dict.fromkeys(groups) for piece in pieces)):
             group_commits = commits.setdefault(group, {})
@@ -72,6 +72,35 @@ class GroupOffsets:
             elif isinstance(group_commits, dict):
                 group_commits.update(answer)
         return commits
+
+    def of_reader(
+        self, reader: Consumer, group: str, partitions: Iterable[tuple[str, int]]
+    ) -> Iterator[tuple[Where, Commit]]:
+        """The same of one group, asked by a consumer that has its name and is no member. It waits for a coordinator that
+        moves or comes back; librdkafka's admin client then crashes (its issue 4605), or never finds it (5511).
+        """
+        from confluent_kafka import KafkaException
+
+        doing, deadline = self._doing(group), time.monotonic() + self._timeout_s
+        patience_s = _FIRST_TRY_S  # librdkafka reports a refusal only between the tries
+        for piece in _pieces(partitions):
+            while True:
+                left_s = deadline - time.monotonic()
+                try:
+                    commits = self._commits(group, reader.committed(piece, timeout=max(0.1, min(patience_s, left_s))))
+                    break
+                except KafkaException as error:
+                    event = reader.poll(0)
+                    reason = error if event is None else event.error() or error
+                    failed = self._client.failed(doing, reason, acl=f"Describe on group {group!r}")
+                    refused = isinstance(failed, AccessDeniedError) or self._client.authentication_failed
+                    if refused or left_s <= patience_s:
+                        raise failed from None
+                    patience_s *= 2
+                    time.sleep(_AGAIN_S)
+            if isinstance(commits, ClusterError):
+                raise commits
+            yield from commits.items()
 
     def _ask(
         self, admin: AdminClient, questions: Iterable[_Question]
@@ -89,16 +118,23 @@ class GroupOffsets:
             yield self._answer(admin, pending.popleft())
 
     def _answer(self, admin: AdminClient, pending: _Pending) -> tuple[str, dict[Where, Commit] | ClusterError]:
-        from confluent_kafka import KafkaError, KafkaException
+        from confluent_kafka import KafkaException
 
         group, future = pending
-        doing = f"reading the committed offsets of the group {group!r}"
         try:
             # librdkafka keeps the time-out; the extra second lets its own answer arrive.
             entries = future.result(self._timeout_s + 1).topic_partitions or []
         except (KafkaException, TimeoutError) as error:
             admin.poll(0)
-            return group, self._client.failed(doing, error, acl=f"Describe on group {group!r}")
+            return group, self._client.failed(self._doing(group), error, acl=f"Describe on group {group!r}")
+        return group, self._commits(group, entries)
+
+    def _doing(self, group: str) -> str:
+        return f"reading the committed offsets of the group {group!r}"
+
+    def _commits(self, group: str, entries: Iterable[TopicPartition]) -> dict[Where, Commit] | ClusterError:
+        from confluent_kafka import KafkaError
+
         commits: dict[Where, Commit] = {}
         for entry in entries:
             if entry.error is None:
@@ -107,9 +143,16 @@ class GroupOffsets:
                         offset=entry.offset, metadata=_metadata(entry)
                     )
             elif entry.error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
-                where = f"{doing} for {entry.topic}[{entry.partition}]"
-                return group, self._client.failed(where, entry.error, acl=f"Describe on topic {entry.topic!r}")
-        return group, commits
+                where = f"{self._doing(group)} for {entry.topic}[{entry.partition}]"
+                return self._client.failed(where, entry.error, acl=f"Describe on topic {entry.topic!r}")
+        return commits
+
+
+def _pieces(partitions: Iterable[tuple[str, int]]) -> list[list[TopicPartition]]:
+    from confluent_kafka import TopicPartition
+
+    named = [TopicPartition(topic, partition) for topic, partition in dict.fromkeys(partitions)]
+    return [named[start : start + _PIECE] for start in range(0, len(named), _PIECE)]
 
 
 def _metadata(entry: TopicPartition) -> str:

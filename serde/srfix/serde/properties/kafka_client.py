@@ -182,6 +182,8 @@ _FORCED: Final[Mapping[str, str]] = {
     "enable.auto.commit": "false",
     "enable.auto.offset.store": "false",
     "allow.auto.create.topics": "false",
+    # If all brokers were away, a client that bootstraps again asks for committed offsets in vain (librdkafka's issue 5511).
+    "metadata.recovery.strategy": "none",
     "log_level": "0",
 }
 _SECRET_WORDS: Final = (
