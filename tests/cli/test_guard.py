@@ -153,6 +153,11 @@ class TestSchema:
             assert done.returncode == 0, done.stderr
         assert document(own_parts.srfix("guard", *said), 0)["foretold"] == []
 
+        # A subject that an application without a group left hides a store, until the person says that it is gone.
+        own_parts.registry.seed("past-store-changelog-value", schema.read_text())
+        document(own_parts.srfix("guard", *said), 2)
+        document(own_parts.srfix("guard", *said, "--gone", "past"), 0)
+
 
 TOPOLOGY = ("--topology", "{topology}", "--application", "shop")
 

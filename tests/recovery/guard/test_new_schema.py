@@ -115,6 +115,16 @@ class TestStoresOfTheCluster:
         # It may as well be a store without logging, of which nothing is restored.
         assert each.certainty is Certainty.POSSIBLE
 
+    def test_a_store_whose_application_left_no_group_is_not_looked_at(self, world: World) -> None:
+        stage(world, committed=0)
+        found = seen(world, schema=new(), handed_over=Supplied())
+        (skipped,) = [skip for skip in found.skipped if skip.could_hide]
+        assert skipped.what == "the subjects of shop-users-store-changelog"
+        assert "it may restore from topic users" in skipped.reason
+        world.broker.create_topic("orders", 1)
+        of_another = seen(world, schema=new(subject="orders-value"), handed_over=Supplied())
+        assert not [skip for skip in of_another.skipped if skip.could_hide]
+
     def test_nothing_is_said_of_a_topic_that_no_store_restores(self, world: World) -> None:
         stage(world)
         world.broker.create_topic("orders", 1)

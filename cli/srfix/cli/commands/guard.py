@@ -128,6 +128,8 @@ def guard(
             engine,
             supplied=supplied,
             sources=dict(selection.sources),
+            isolation=selection.isolation,
+            gone=frozenset(selection.gone),
             deadline_s=hurry.deadline_s,
             max_records=hurry.max_records,
         )

@@ -15,7 +15,7 @@ from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.diagnosis.candidates import find_candidates
 from srfix.recovery.diagnosis.learning import Counter, is_global, learn
 from srfix.recovery.diagnosis.undecided import refused_groups
-from srfix.recovery.diagnosis.weighing import weigh_all
+from srfix.recovery.diagnosis.weighing import may_restore_from, weigh_all
 from srfix.recovery.evidence.hypotheses import Verdict
 from srfix.recovery.facts.reader import StreamsVersion
 from srfix.recovery.facts.subject_state import held_version, read_subject_state
@@ -30,6 +30,7 @@ from srfix.recovery.guard.models import Assumed, Forecast, GuardedStore, NewSche
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import UsageError
+from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role, Subject, Topic, split_context
 
 _CERTAINTIES: Final = tuple(Certainty)
@@ -44,13 +45,22 @@ def look_through(
     *,
     supplied: Supplied | None = None,
     sources: dict[str, Topic] | None = None,
+    isolation: Isolation | None = None,
+    gone: frozenset[str] = frozenset(),
     deadline_s: float | None = None,
     max_records: int | None = None,
 ) -> Sight:
     """Looks at the cluster and the registry, if they are named; if both are, an engine is needed."""
     if cluster is None or registry is None:
         return Sight(cluster=cluster, registry=registry)
-    survey = Survey(cluster=cluster, registry=registry, sources=sources or {}, supplied=supplied or Supplied())
+    survey = Survey(
+        cluster=cluster,
+        registry=registry,
+        sources=sources or {},
+        supplied=supplied or Supplied(),
+        isolation=isolation,
+        gone=gone,
+    )
     sight = Sight(cluster=cluster, registry=survey.registry, survey=survey)
     if engine is not None:
         sight.count = counter = Counter(survey, engine, None, deadline_s, max_records, False)
@@ -251,8 +261,13 @@ def _of_cluster(
 def _of_verdict(verdict: Verdict, topic: Topic, survey: Survey, skipped: list[Skipped]) -> Iterator[GuardedStore]:
     suspect = verdict.store
     if not verdict.established:
-        if any(hypothesis.topic == topic for hypothesis in (*verdict.ranked, *verdict.doubts)):
-            skipped.append(suspect.skipped("srfix found no application for it, and it may restore from this topic"))
+        is_gone = not survey.gone.isdisjoint(split.application for split in verdict.suspect.splits)
+        if not is_gone and may_restore_from(verdict.suspect, topic, survey):
+            why = (
+                f"srfix found no application for it, and it may restore from topic {topic}. Name its application "
+                "(--application and --store), or say that the application is gone for good (--gone)"
+            )
+            skipped.append(verdict.suspect.skipped(why))
         return
     if verdict.chosen is None:
         if any(hypothesis.topic in (topic, None) for hypothesis in verdict.open):

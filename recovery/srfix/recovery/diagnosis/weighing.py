@@ -76,6 +76,12 @@ def weigh(suspect: Suspect, survey: Survey, applications: Applications) -> Verdi
     )
 
 
+def may_restore_from(suspect: Suspect, topic: Topic, survey: Survey) -> bool:
+    """True if evidence speaks for the topic as the changelog's source, whatever the application is."""
+    every = (hypothesis for split in suspect.splits for hypothesis in _hypotheses(split, (), survey))
+    return any(hypothesis.topic == topic and hypothesis.is_alike and not hypothesis.is_out for hypothesis in every)
+
+
 def _with_shared(every: Sequence[Hypothesis]) -> list[Hypothesis]:
     """The hypotheses, each with evidence that was found for another application: how a schema fits is the same for all."""
     of_topics: defaultdict[Topic | None, dict[str, list[Evidence]]] = defaultdict(dict)
