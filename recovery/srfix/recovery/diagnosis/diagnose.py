@@ -24,7 +24,7 @@ from srfix.recovery.facts.reader import CheckContext, KnownStore
 from srfix.recovery.facts.stores import StoreFacts, SuspectStore
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Diagnosis, Finding, Severity, Skipped, finding_order
-from srfix.recovery.internal_topics import operator_behind
+from srfix.recovery.internal_topics import is_internal, operator_behind
 from srfix.serde.errors import AccessDeniedError
 from srfix.serde.subjects.names import Role, Subject, Topic, changelog_topic
 
@@ -95,6 +95,8 @@ def diagnose(
         of_stores = {suspect.application for suspect in gathered.examined} | gathered.stores.keys()
         names = candidates.applications.listed - of_stores
         gathered.skipped += not_looked_at.of_unexamined(survey, candidates.applications, counter, context, names)
+    if survey.subjects() and all(map(is_internal, survey.topics())):
+        gathered.skipped.append(not_looked_at.no_topic())
     if context.no_auto_register and not gathered.examined:
         gathered.skipped.append(not_looked_at.no_put())
     return gathered.result()

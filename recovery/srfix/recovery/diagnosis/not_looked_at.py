@@ -179,6 +179,15 @@ def groups(problem: str, *, is_all: bool) -> Skipped:
     return Skipped(what="the list of consumer groups", reason=f"{problem}; {instead}", could_hide=is_all)
 
 
+def no_topic() -> Skipped:
+    return Skipped(
+        what="the topics",
+        reason="the registry has subjects, but the cluster shows no topics. Check --bootstrap-servers, and that this user may "
+        "see the topics (the ACL Describe)",
+        could_hide=True,
+    )
+
+
 def no_store(application: str) -> Skipped:
     return Skipped(
         what=f"the stores of application {application}",
