@@ -18,9 +18,9 @@ from srfix.recovery.diagnosis.forecast import foretell
 from srfix.recovery.forecasts import Certainty
 from srfix.recovery.guard.models import Assumed, StoreKind, Wiring
 from srfix.recovery.guard.stores import guarded_stores, pseudo_topics, stores_of
-from srfix.recovery.ksqldb.models import KsqldbAnswers, QueryDescription, ServerInfo
+from srfix.recovery.ksqldb.models import KsqldbAnswers, QueryDescription, ServerInfo, SourceDescription
 from srfix.recovery.topology import parse_topologies
-from srfix.serde import UsageError
+from srfix.serde import Topic, UsageError
 from tests.recovery.guard.offline import (
     AGGREGATE,
     DATA,
@@ -32,6 +32,7 @@ from tests.recovery.guard.offline import (
     supplied,
     told,
 )
+from tests.recovery.guard.seen import new
 from tests.recovery.staging import TABLE, graph
 
 PHANTOM = "shop-users-store-changelog-value"
@@ -221,6 +222,25 @@ class TestKsqldb:
         phantom = f"{self.APPLICATION}-users-store-changelog-value"
         assert severity != "note" or subjects(found)[phantom, str(found.assumed.running)] == "possible"
 
+    def test_values_in_a_format_without_schemas_break_nothing(self) -> None:
+        (answers,) = self.answers("0.10.1").ksqldb
+        (query,) = answers.queries
+        for value_format, breaks in (("JSON", False), ("AVRO", True), ("JSON_SR", True), (None, True)):
+            source = SourceDescription(name="U", kind="TABLE", topic=Topic("users"), value_format=value_format)
+            known = replace(answers, queries=(replace(query, sources=("U",)),), sources=(source,))
+            for schema in (None, new()):
+                found = foretell(Supplied(ksqldb=(known,)), assumed("2.5", reader=Reader.UNKNOWN), schema=schema)
+                assert [each.code for each in found.foretold] == ["SRF001"] * breaks
+                assert subjects(found)[f"{self.APPLICATION}-users-store-changelog-value", "2.5"] == (
+                    "possible" if breaks else "excluded"
+                )
+
+    def test_only_the_queries_of_the_application_that_is_named_are_judged(self) -> None:
+        given = self.answers("0.10.1")
+        assert len(foretell(given, assumed(), application=self.APPLICATION).stores) == 1
+        with pytest.raises(UsageError, match=r"^ksqlDB knows no query of application 'shop'\. Check"):
+            foretell(given, assumed(), application="shop")
+
     def test_a_query_without_its_topology_is_not_looked_at(self) -> None:
         query = QueryDescription(query_id="CTAS_U_0", consumer_group=self.APPLICATION)
         answers = KsqldbAnswers(origin="http://ksql", queries=(query,), problems=("it answers 401",))
@@ -237,6 +257,11 @@ class TestForetell:
         found = foretell(supplied(TABLE, None), assumed())
         assert [each.what for each in found.skipped] == ["the topology in t.txt"]
         assert found.is_open
+
+    def test_a_topology_without_stores_breaks_nothing(self) -> None:
+        stateless = "Topologies:\n   Sub-topology: 0\n    Source: in-source (topics: [in])\n      --> none\n"
+        found = forecast(stateless)
+        assert (found.stores, found.is_open) == ((), False)
 
     def test_a_store_that_is_in_no_topology_is_an_error(self) -> None:
         with pytest.raises(UsageError, match=r"^No store with this name is in the files and servers"):

@@ -80,6 +80,13 @@ def foretell(
 ) -> Forecast:
     """All predictions; for a new schema only those about it, its names and the upgrade. Patterns acknowledge some."""
     sight = sight or Sight()
+    if application is not None and supplied.ksqldb and not supplied.topologies:
+        supplied = replace(supplied, ksqldb=tuple(answers.only(application) for answers in supplied.ksqldb))
+        if not any(answers.queries or answers.problems for answers in supplied.ksqldb):
+            raise UsageError(
+                f"ksqlDB knows no query of application {application!r}. Check the application.id: it is the query's consumer "
+                "group."
+            )
     skipped = list(guarded.without_topology(supplied))
     stores = [
         guarded_store for guarded_store in guarded.guarded_stores(supplied) if store in (None, guarded_store.name)
@@ -93,7 +100,7 @@ def foretell(
         stores = [replace(guarded_store, context=context) for guarded_store in stores if guarded_store.topic == topic]
         skipped += _unknown_subject(schema.subject, topic, sight) if not stores else ()
         pseudo = ()
-    elif not stores and not skipped:
+    elif not stores and not skipped and store is not None:
         raise UsageError("No store with this name is in the files and servers that you gave.")
     judged = [judge(guarded_store, assumed, sight) for guarded_store in stores]
     foretold = [event for one in judged for event in _of_store(one, has_schema=schema is not None)]

@@ -227,7 +227,9 @@ class JudgedStore:
         """Values, and keys if the registry shows that they belong to a registry. Without a registry nothing shows that."""
         for role in (Role.VALUE, Role.KEY):
             pair = self.subject_pair(role)
-            if (pair is None and role is Role.VALUE) or (pair is not None and pair.asks_a_registry):
+            if (pair is None and role is Role.VALUE and self.store.has_schemas) or (
+                pair is not None and pair.asks_a_registry
+            ):
                 yield role
 
     def on_restore(self) -> Prospect:
@@ -247,7 +249,8 @@ class JudgedStore:
 
     def on_schema(self, new: NewSchema) -> Prospect:
         asks = self.asks_the_phantom(self.running)
-        return Prospect(judged=self, moment=Moment.SCHEMA, asks_the_phantom=asks, roles=(new.role,), new=new)
+        roles = (new.role,) if new.role is Role.KEY or self.store.has_schemas else ()
+        return Prospect(judged=self, moment=Moment.SCHEMA, asks_the_phantom=asks, roles=roles, new=new)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,6 +59,8 @@ class GuardedStore:
     """True if it belongs to a ksqlDB query: such a table is always built with optimisation."""
     falls_back: bool | None = None
     """For ksqlDB, whether its serde asks a second subject (ksql#5823); None if the server's version is not known."""
+    has_schemas: bool = True
+    """False if ksqlDB says that its values are in a format that uses no registry."""
     has_left_a_phantom: bool = False
     """True if it was found on the cluster, because there is a subject of its changelog's name without a topic."""
     may_have_own_processor: bool = False

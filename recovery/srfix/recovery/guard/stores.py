@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from srfix.recovery.facts.reader import StreamsVersion
@@ -13,25 +14,28 @@ from srfix.recovery.guard.judged import JudgedStore
 from srfix.recovery.guard.looking import Sight
 from srfix.recovery.guard.models import Assumed, GuardedStore, PseudoTopic, StoreKind, SubjectForecast, Wiring
 from srfix.recovery.internal_topics import InternalTopicKind, ksqldb_query, recognise
-from srfix.recovery.ksqldb.models import KsqldbAnswers, is_at_least
+from srfix.recovery.ksqldb.models import KsqldbAnswers, QueryDescription, is_at_least
 from srfix.recovery.topology import Processor, Sink, Topology
+from srfix.serde.formats.table import Format
 from srfix.serde.subjects.names import Role, Topic
 
 _PSEUDO: Final = (("pk", Role.KEY), ("fk", Role.KEY), ("vh", Role.VALUE))
 """`KTableImpl` decorates the registration topic's name with these, and hands it to the serde of that role."""
 _SERDE_FALLS_BACK: Final = {"ksqldb": (0, 10, 2), "platform": (6, 0, 0)}
 """The first ksqlDB version with StaticTopicSerde (ksql#5823 and its back-port #5837)."""
+_WITHOUT_SCHEMAS: Final = frozenset(format_.name for format_ in Format if format_.schema_type is None)
 
 
 def guarded_stores(supplied: Supplied) -> Iterator[GuardedStore]:
     """Every store of every given topology; two stores with the same name both appear."""
-    for application, topology, origin, second in _topologies(supplied):
-        yield from stores_of(topology, application=application, origin=origin, has_second_subject=second)
+    for application, topology, origin, second, bare in _topologies(supplied):
+        for store in stores_of(topology, application=application, origin=origin, has_second_subject=second):
+            yield replace(store, has_schemas=store.topic not in bare)
 
 
 def pseudo_topics(supplied: Supplied) -> Iterator[PseudoTopic]:
     """Three names for each foreign-key join, which is recognised by its sink for registrations."""
-    for application, topology, origin, _second in _topologies(supplied):
+    for application, topology, origin, _second, _bare in _topologies(supplied):
         prefix = _prefix(application, topology)
         sinks = {node.topic for part in topology.subtopologies for node in part.nodes if isinstance(node, Sink)}
         for registration in (f"{prefix}-{sink}" for sink in sorted(sinks)):
@@ -101,15 +105,22 @@ def _prefix(application: str, topology: Topology) -> str:
     return application if topology.name is None else f"{application}-{topology.name}"
 
 
-def _topologies(supplied: Supplied) -> Iterator[tuple[str, Topology, str, bool | None]]:
+def _topologies(supplied: Supplied) -> Iterator[tuple[str, Topology, str, bool | None, frozenset[Topic | None]]]:
+    """Each with its application and origin, whether ksqlDB asks a second subject, and the topics of values without schemas."""
     for topology in supplied.topologies:
         if topology.application is not None:
-            yield topology.application, topology.topology, topology.origin, None
+            yield topology.application, topology.topology, topology.origin, None, frozenset()
     for answers in supplied.ksqldb:
         for query in answers.queries:
             application = answers.application_of(query)
             if query.topology is not None and application is not None:
-                yield application, query.topology, answers.origin, falls_back(answers)
+                yield application, query.topology, answers.origin, falls_back(answers), _without_schemas(answers, query)
+
+
+def _without_schemas(answers: KsqldbAnswers, query: QueryDescription) -> frozenset[Topic | None]:
+    sources = [source for name in query.sources if (source := answers.source(name)) is not None]
+    with_schemas = {source.topic for source in sources if source.value_format not in _WITHOUT_SCHEMAS}
+    return frozenset({source.topic for source in sources} - with_schemas)
 
 
 def store_forecasts(judged: JudgedStore, version: StreamsVersion | None) -> Iterator[SubjectForecast]:
@@ -138,6 +149,8 @@ def _serde(judged: JudgedStore, role: Role, exists: bool | None) -> Certainty:
     """Whether its serde of this role asks a registry: an old subject shows it, or --reader meant for this store."""
     pair = judged.subject_pair(role)
     is_meant = judged.assumed.is_of_one_store if pair is None else pair.asks_a_registry
+    if role is Role.VALUE and not judged.store.has_schemas:
+        return Certainty.EXCLUDED
     is_reader_named = role is Role.VALUE and judged.is_reader_told and is_meant
     return Certainty.CERTAIN if is_reader_named or exists else Certainty.POSSIBLE
 

@@ -84,6 +84,11 @@ class KsqldbAnswers:
         )
         return replace(self, queries=tuple(queries))
 
+    def only(self, application: str) -> KsqldbAnswers:
+        """The same, without the queries that are known to be of other applications."""
+        queries = (query for query in self.queries if self.application_of(query) in (None, application))
+        return replace(self, queries=tuple(queries))
+
     def queries_of(self, application: str) -> Iterator[QueryDescription]:
         """The queries that run, or may run, as an application: found by its id, else by the query id at its end."""
         named = ksqldb_query(application)
