@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from ctypes import c_void_p
 from dataclasses import replace
 
 import pytest
@@ -13,7 +14,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from parts.counted_broker import CountedBroker
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.embedded import EmbeddedBroker
+from srfix.fixtures.broker.embedded import EmbeddedBroker, load_librdkafka
 from srfix.recovery import Cluster
 from srfix.recovery.cluster.answers import Commit, GroupState, TopicConfigs, refusal
 from srfix.serde import ClusterError, Topic, UsageError
@@ -49,10 +50,13 @@ def test_every_topic_is_listed_with_its_partitions(cluster: Cluster) -> None:
     assert dict(cluster.topics()) == {"empty": 1, "orders": 3}
 
 
-def test_a_partition_whose_leader_changes_is_asked_for_again(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("code", [KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError._NOENT])
+def test_a_partition_whose_leader_changes_is_asked_for_again(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
     """Seen: a diagnosis ended while brokers restarted, with the advice to check the addresses."""
     refused: Future[object] = Future()
-    refused.set_exception(KafkaException(KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION)))
+    refused.set_exception(KafkaException(KafkaError(code)))
     ask, asked = Cluster._ask_offsets, []
 
     def ask_offsets(cluster: Cluster, topic: str, partitions: list[int], **question: object) -> object:
@@ -63,6 +67,19 @@ def test_a_partition_whose_leader_changes_is_asked_for_again(cluster: Cluster, m
     monkeypatch.setattr(Cluster, "_ask_offsets", ask_offsets)
     assert cluster.watermarks("orders", [0, 1]) == {0: (0, 0), 1: (0, 5)}
     assert asked == [[0, 1], [0, 1], [1], [1]]
+
+
+def test_a_partition_without_a_leader_is_named() -> None:
+    with EmbeddedBroker(topics={"orders": 3}) as broker:
+        library = load_librdkafka()
+        assert library is not None
+        assert broker._mock is not None
+        library.rd_kafka_mock_partition_set_leader(c_void_p(broker._mock._cluster), b"orders", 1, -1)
+        with (
+            Cluster({"bootstrap.servers": broker.bootstrap_servers}, timeout_s=1.0) as cluster,
+            pytest.raises(ClusterError, match=r"partition 1 of the topic 'orders' has no leader"),
+        ):
+            cluster.watermarks("orders", [0, 1, 2])
 
 
 def test_a_topic_that_the_last_listing_has_is_not_listed_again(

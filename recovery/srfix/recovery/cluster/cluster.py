@@ -339,9 +339,14 @@ class Cluster:
         with waiting(self._words(doing)):
             while leaderless := [partition for partition, future in futures.items() if self._lacks_leader(future)]:
                 if time.monotonic() > deadline:
-                    break
+                    raise ClusterError(
+                        f"Failed at the Kafka cluster at {self._client.bootstrap_servers} while {doing}: partition "
+                        f"{leaderless[0]} of the topic {topic!r} has no leader, so nobody can read it. Start a broker that has "
+                        "a replica of it."
+                    )
                 time.sleep(_ASK_LEADERS_S)
                 self._topics()  # librdkafka learns the leaders
+                self._require(topic, leaderless)  # raises if the topic was deleted
                 futures = {**futures, **ask(leaderless)}
         try:
             return {partition: self._answer(doing, future, acl=acl).offset for partition, future in futures.items()}
@@ -362,6 +367,7 @@ class Cluster:
         return isinstance(error, KafkaException) and error.args[0].code() in (
             KafkaError.NOT_LEADER_FOR_PARTITION,
             KafkaError.LEADER_NOT_AVAILABLE,
+            KafkaError._NOENT,  # if none of the partitions that were asked for has one
         )
 
     def _words(self, doing: str) -> str:
