@@ -85,6 +85,9 @@ MOSTLY_FRAMING: dict[str, Pieces] = {
     "trailers without end": without_end(answer(b"0\r\n", CHUNKED), b"X: y\r\n" * 1000),
 }
 
+_HEAD_IS_BOUNDED = r"\(http.answer.max.head.bytes\)|more than 100 headers"
+"""Newer versions of Python count the headers before those bytes are there."""
+
 
 def few(cases: dict[str, Pieces], *quick: str) -> list[Any]:
     """The cases, of which those that are not named are slow."""
@@ -115,21 +118,21 @@ class TestTooBig:
     @pytest.mark.parametrize(
         ("pieces", "words"),
         [
-            (without_end(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100), "(http.answer.max.head.bytes)"),
+            (without_end(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100), _HEAD_IS_BOUNDED),
             (
                 without_end(b"HTTP/1.1 100 Continue\r\n", b"X: y\r\n\r\nHTTP/1.1 100 Continue\r\n"),
-                "(http.answer.max.head.bytes)",
+                _HEAD_IS_BOUNDED,
             ),
-            (without_end(b"HTTP/1.1 200 OK\r\n", b"X: " + b"y" * 5000 + b"\r\n"), "(http.answer.max.head.bytes)"),
+            (without_end(b"HTTP/1.1 200 OK\r\n", b"X: " + b"y" * 5000 + b"\r\n"), r"\(http.answer.max.head.bytes\)"),
             (once(b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 101 + b"\r\n\r\n"), "more than 100 headers"),
             (once(b"HTTP/1.1 200 OK\r\nX: " + b"y" * 70_000 + b"\r\n\r\n"), "a header of more than 65,536 bytes"),
         ],
         ids=["100 Continue", "100 Continue with headers", "headers", "too many for Python", "too long for Python"],
     )
     def test_a_head_without_end(self, pieces: Pieces, words: str) -> None:
-        bounds = SMALL if "bytes)" in words else AnswerBounds()
+        bounds = SMALL if r"bytes\)" in words else AnswerBounds()
         server = asked(pieces, bounds)
-        assert words in said(server)
+        assert re.search(words, said(server))
         assert server.requests == 1
 
     @pytest.mark.parametrize("codings", ["gzip, gzip", "gzip,deflate", "br", "gzip, identity, gzip", "nonsense"])
@@ -191,7 +194,12 @@ class TestOverTls:
         ("pieces", "bounds", "pause_s", "property_"),
         [
             (TOO_BIG["chunks without end"], SMALL, 0.0, "http.answer.max.bytes"),
-            (without_end(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100), SMALL, 0.0, "http.answer.max.head.bytes"),
+            (
+                without_end(b"HTTP/1.1 200 OK\r\n", b"X: " + b"y" * 5000 + b"\r\n"),
+                SMALL,
+                0.0,
+                "http.answer.max.head.bytes",
+            ),
             (SLOW["a body"], QUICK, 0.05, "http.answer.deadline.ms"),
             (SLOW["headers"], QUICK, 0.05, "http.answer.deadline.ms"),
         ],
