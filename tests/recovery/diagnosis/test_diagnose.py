@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from ctypes import c_void_p
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -12,6 +13,7 @@ import pytest
 
 from parts.state_directory import write_application, write_task
 from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import load_librdkafka
 from srfix.recovery import (
     Census,
     CensusRequest,
@@ -23,7 +25,7 @@ from srfix.recovery import (
 )
 from srfix.recovery.checks import srf001
 from srfix.recovery.facts.stores import StoreFacts
-from srfix.serde import AccessDeniedError, Role, Topic, UsageError
+from srfix.serde import AccessDeniedError, ClusterError, Role, Topic, UsageError
 from srfix.serde.wire import frame_guid, schema_id_header
 from tests.recovery.checks.staged import of_topology
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R, graph
@@ -349,6 +351,22 @@ class TestWhatMayNotBeAsked:
         assert "shop" in [finding.application for finding in diagnosis.findings if finding.code == "SRF001"]
         reasons = [skipped.reason for skipped in diagnosis.skipped if skipped.could_hide]
         assert any(reason.startswith("Ask for Read on topic 'orders'.") for reason in reasons)
+
+    def test_a_topic_without_a_leader_leaves_the_stores_on_it_unexamined(self, world: World) -> None:
+        library = load_librdkafka()
+        assert library is not None
+        assert world.broker._mock is not None
+        library.rd_kafka_mock_partition_set_leader(c_void_p(world.broker._mock._cluster), b"orders", 0, -1)
+        servers = {"bootstrap.servers": world.broker.bootstrap_servers}
+        world.cluster = world.stack.enter_context(Cluster(servers, timeout_s=0.5))
+        world.engine = LocalCensus(servers, timeout_s=0.5)
+        diagnosis = world.examine().diagnosis
+        assert [finding.application for finding in diagnosis.findings if finding.code == "SRF001"] == ["shop"]
+        (skipped,) = [skipped for skipped in diagnosis.skipped if "'orders' has no leader" in skipped.reason]
+        assert (skipped.what, skipped.could_hide) == ("store store of application desk", True)
+        world.broker.close()
+        with pytest.raises(ClusterError):
+            world.examine()
 
 
 class TestWhatTheRegistryIsAsked:

@@ -103,6 +103,14 @@ class Cluster:
                 self._listed = {Topic(name): len(listing.topics[name].partitions) for name in sorted(listing.topics)}
                 return self._listed
 
+    def require_answers(self, after: ClusterError) -> None:
+        """Checks that an error concerns one topic only: the cluster refused the question, or it still lists its topics.
+
+        :raises ClusterError: if no broker answers in time.
+        """
+        if not isinstance(after, AccessDeniedError):
+            self.topics()
+
     def topic_id(self, topic: str) -> str | None:
         """The id that a topic has until it is deleted (KIP-516); None if the cluster gives it none.
 

@@ -38,7 +38,7 @@ from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Finding, Skipped
 from srfix.recovery.ids_in_words import listed
 from srfix.recovery.internal_topics import application_prefixes, generated_owner, is_in_own_format, parse
-from srfix.serde.errors import AccessDeniedError, UsageError
+from srfix.serde.errors import AccessDeniedError, ClusterError, UsageError
 from srfix.serde.printable import counted
 from srfix.serde.schemas.errors import EndpointNotSupportedError, ForbiddenError
 from srfix.serde.subjects.names import Role, Subject, Topic, join_context, subject_for
@@ -148,6 +148,7 @@ _LEFT_OPEN: Final = {
     "wrapped": "srfix did not look into rows of suppressions, stream-stream joins and foreign-key joins, such as {named}",
     "left out": "srfix looked only at the first {most} topics by name, and left out {number}",
     "refused": "this user may not read {named}",
+    "unread": "the cluster gave no records of {named}",
     "partial": "{named} was not read to its end",
     "unowned": "the registry does not know some ids in {named}, but srfix found no living application with such a name "
     "(if there is one, name it with --application)",
@@ -180,8 +181,9 @@ class ChangelogLook:
         for topic in topics:
             try:
                 facts = self._learn(topic, contexts)
-            except AccessDeniedError:
-                self.left_open["refused"].append(topic)
+            except ClusterError as error:
+                self.survey.cluster.require_answers(error)
+                self.left_open["refused" if isinstance(error, AccessDeniedError) else "unread"].append(topic)
                 continue
             for check in CHECKS if facts is not None else ():
                 if facts is not None and check.find_of_changelog is not None:

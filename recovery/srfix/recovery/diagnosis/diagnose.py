@@ -25,7 +25,7 @@ from srfix.recovery.facts.stores import StoreFacts, SuspectStore
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Diagnosis, Finding, Severity, Skipped, finding_order
 from srfix.recovery.internal_topics import is_internal, operator_behind
-from srfix.serde.errors import AccessDeniedError
+from srfix.serde.errors import AccessDeniedError, ClusterError
 from srfix.serde.subjects.names import Role, Subject, Topic, changelog_topic
 
 
@@ -202,11 +202,12 @@ class _Gathered:
     def _learn(
         self, store: SuspectStore, topic: Topic, verdict: Verdict, context: CheckContext
     ) -> StoreFacts | Skipped:
-        """All that is known of a store if it restores from the topic; or that this user may not read its topic."""
+        """All that is known of a store if it restores from the topic; or that its topic could not be read."""
         try:
             return learn(self.survey, self.counter, store, topic, verdict.evidence, context.streams_version)
-        except AccessDeniedError as error:  # a topic that this user may not read must not hide other stores
-            return not_looked_at.not_allowed(store, error)
+        except ClusterError as error:  # a topic that cannot be read must not hide other stores
+            self.survey.cluster.require_answers(error)
+            return not_looked_at.not_read(store, error)
 
     def _of_source(self, verdict: Verdict, facts: StoreFacts, context: CheckContext) -> Sequence[Finding]:
         self.facts.append(facts)
@@ -369,5 +370,5 @@ def _refused(survey: Survey, suspect: SuspectStore) -> Skipped | None:
     try:
         survey.commits(suspect.application)
     except AccessDeniedError as error:
-        return not_looked_at.not_allowed(suspect, error)
+        return not_looked_at.not_read(suspect, error)
     return None

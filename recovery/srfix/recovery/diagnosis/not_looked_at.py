@@ -18,7 +18,7 @@ from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Skipped
 from srfix.recovery.ids_in_words import named_ids
 from srfix.recovery.internal_topics import is_internal
-from srfix.serde.errors import AccessDeniedError, ClusterError
+from srfix.serde.errors import ClusterError
 from srfix.serde.printable import counted
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role, Subject, Topic, subject_for
@@ -212,7 +212,7 @@ def no_put() -> Skipped:
     )
 
 
-def not_allowed(suspect: SuspectStore, error: AccessDeniedError) -> Skipped:
+def not_read(suspect: SuspectStore, error: ClusterError) -> Skipped:
     return suspect.skipped(f"{error} So srfix does not know what a restore loads")
 
 
@@ -297,7 +297,8 @@ class _Look:
         if topic not in self.troubles:
             try:
                 self.troubles[topic] = tuple(self._troubles(topic))
-            except AccessDeniedError as error:
+            except ClusterError as error:
+                self.survey.cluster.require_answers(error)
                 self.troubles[topic] = (error.message,)
         return self.troubles[topic]
 

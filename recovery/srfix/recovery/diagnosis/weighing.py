@@ -16,7 +16,7 @@ from srfix.recovery.facts.stores import Suspect, SuspectStore
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Evidence, Weight
 from srfix.recovery.internal_topics import JoinStore, join_store, ksqldb_query, parse
-from srfix.serde.errors import AccessDeniedError, UsageError
+from srfix.serde.errors import ClusterError, UsageError
 from srfix.serde.subjects.names import Topic
 
 _OF_TOPIC: Final = frozenset(
@@ -363,8 +363,8 @@ def _by_ids(split: SuspectStore, topics: Iterable[Topic], survey: Survey) -> Ite
     for topic in topics:
         try:
             yield from schema_similarity.compare_by_ids(split, survey, (topic,))
-        except AccessDeniedError:  # it stays open: other evidence is shown, and the census asks for the access right
-            continue
+        except ClusterError as error:  # it stays open: other evidence is shown, and the census says why
+            survey.cluster.require_answers(error)
 
 
 def _outdone(

@@ -104,13 +104,19 @@ class Survey:
 
     def once(self, key: tuple[object, ...], make: Callable[[], _T]) -> _T:
         """The result of a computation on the answers. It is computed only once, because hundreds of stores need the same
-        result for thousands of topics and subjects.
+        result for thousands of topics and subjects. An error of the cluster is remembered, too: waiting for it takes long.
 
         :param key: hashable; it identifies the computation and its arguments.
         """
         if key not in self._worked_out:
-            self._worked_out[key] = make()
-        return cast("_T", self._worked_out[key])
+            try:
+                self._worked_out[key] = make()
+            except ClusterError as error:
+                self._worked_out[key] = error
+        answer = self._worked_out[key]
+        if isinstance(answer, ClusterError):
+            raise answer
+        return cast("_T", answer)
 
     def named_source(self, store: SuspectStore) -> NamedSource | None:
         """The topic that the person named for a store; a topic that names the application, too, has priority."""

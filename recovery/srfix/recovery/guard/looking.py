@@ -18,7 +18,7 @@ from srfix.recovery.facts.survey import Survey, ask_membership
 from srfix.recovery.findings import Evidence, Skipped
 from srfix.recovery.guard.models import Assumed, GuardedStore
 from srfix.recovery.registry import ReadableRegistry
-from srfix.serde.errors import AccessDeniedError
+from srfix.serde.errors import AccessDeniedError, ClusterError
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.schemas.models import Schema
 from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, Topic
@@ -56,7 +56,7 @@ class Sight:
     count: Count | None = None
     learn: Learn | None = None
     skipped: dict[Skipped, None] = field(default_factory=dict)
-    """What srfix was not allowed to read or ask, and topics that do not exist."""
+    """What srfix could not read or ask, and topics that do not exist."""
     _topics: frozenset[Topic] | None = None
     _subjects: frozenset[Subject] | None = None
     _facts: dict[tuple[GuardedStore, StreamsVersion | None], StoreFacts | None] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class Sight:
         try:
             return any(topic == store.topic for topic, _partition in self.survey.commits(store.application))
         except AccessDeniedError as error:
-            self._not_allowed(store, error)
+            self._not_read(store, error)
             return False
 
     def assumed_of(self, store: GuardedStore, assumed: Assumed) -> CheckContext | None:
@@ -113,7 +113,7 @@ class Sight:
         return self._pairs[store, role]
 
     def facts(self, store: GuardedStore, running: StreamsVersion | None) -> StoreFacts | None:
-        """What a diagnosis learns of a store; None without cluster or registry, or if its topic may not be read."""
+        """What a diagnosis learns of a store; None without cluster or registry, or if its topic could not be read."""
         if (store, running) not in self._facts:
             self._facts[store, running] = self._learn(store, running)
         return self._facts[store, running]
@@ -125,8 +125,8 @@ class Sight:
         evidence = Evidence(kind="topology", topic=store.topic, weight=store.weight, detail=detail)
         try:
             return self.learn(store.suspect, store.topic, (evidence,), running)
-        except AccessDeniedError as error:
-            self._not_allowed(store, error)
+        except ClusterError as error:
+            self._not_read(store, error)
             return None
 
     def configs(self, topic: Topic) -> TopicConfigs | None:
@@ -192,13 +192,15 @@ class Sight:
             group = None if store.is_global else store.application
             isolation = self.survey.restore_isolation(store.application).isolation
             census = self.count(topic, group, isolation)
-        except AccessDeniedError as error:
-            self._not_allowed(store, error)
+        except ClusterError as error:
+            self._not_read(store, error)
             return None
         if census.is_partial:
             reason = "srfix did not read the topic to its end; the rest may carry other ids"
             self.skip(Skipped(what=f"the rest of topic {topic}", reason=reason, could_hide=True))
         return census
 
-    def _not_allowed(self, store: GuardedStore, error: AccessDeniedError) -> None:
+    def _not_read(self, store: GuardedStore, error: ClusterError) -> None:
+        if self.cluster is not None:
+            self.cluster.require_answers(error)
         self.skip(Skipped(what=store.suspect.in_words, reason=error.message, could_hide=True))
