@@ -15,7 +15,7 @@ from srfix.serde import Role, Subject, UsageError
 from tests.recovery.guard.offline import AGGREGATE, GLOBAL, assumed, only, supplied, told
 from tests.recovery.guard.seen import NEXT, OWN, SOURCE, WRITER, new, record, seen, stage
 from tests.recovery.staging import TABLE
-from tests.recovery.world import World
+from tests.recovery.world import World, world_of
 
 BREAKING = record("User", "userId", "age").replace('["null", "long"], "default": null', '"long"')
 
@@ -161,3 +161,18 @@ def test_it_is_looked_for_only_where_it_was_said_to_be(
     found = seen(world, schema=new(subject="usres-value"), has_cluster=has_cluster, has_registry=has_registry)
     (reason,) = [each.reason for each in found.skipped if each.could_hide]
     assert reason.startswith(f"srfix found {missing}. Check the name.")
+
+
+def test_a_registry_or_a_cluster_that_shows_nothing_may_be_anothers(world: World) -> None:
+    world.listing()
+    (reason,) = [each.reason for each in seen(world, schema=new(), handed_over=Supplied()).skipped if each.could_hide]
+    assert reason.startswith("srfix found no subject users-value in the registry. Check --bootstrap-servers and")
+    world.registry.seed(SOURCE, WRITER)
+    assert not seen(world, schema=new(), handed_over=Supplied()).is_open
+    with world_of({}) as other:
+        other.listing()
+        world.cluster = other.cluster
+        (reason,) = [
+            each.reason for each in seen(world, schema=new(), handed_over=Supplied()).skipped if each.could_hide
+        ]
+        assert reason.startswith("srfix found no topic users in the cluster. Check --bootstrap-servers and")

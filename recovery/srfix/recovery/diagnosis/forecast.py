@@ -27,7 +27,7 @@ from srfix.recovery.guard import stores as guarded
 from srfix.recovery.guard.judged import JudgedStore, Prospect, judge
 from srfix.recovery.guard.looking import Sight
 from srfix.recovery.guard.models import Assumed, Forecast, GuardedStore, NewSchema, StoreKind
-from srfix.recovery.internal_topics import ksqldb_query
+from srfix.recovery.internal_topics import is_internal, ksqldb_query
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import UsageError
 from srfix.serde.properties.kafka_client import Isolation
@@ -212,11 +212,14 @@ def _not_told(what: str, why: str, *codes: str) -> Skipped:
 def _unknown_subject(subject: Subject, topic: Topic, sight: Sight) -> Iterator[Skipped]:
     existence = {f"topic {topic} in the cluster": sight.has_topic(topic)}
     existence[f"subject {subject} in the registry"] = sight.has_subject(subject)
-    if False in existence.values() and True not in existence.values():
+    survey = sight.survey
+    is_empty = survey is not None and (not survey.subjects() or all(map(is_internal, survey.topics())))
+    if False in existence.values() and (is_empty or True not in existence.values()):
         missing = " and no ".join(thing for thing, is_there in existence.items() if is_there is False)
+        check = "--bootstrap-servers and --registry: one of them shows nothing at all" if is_empty else "the name"
         yield Skipped(
             what=f"subject {subject}",
-            reason=f"srfix found no {missing}. Check the name. If topic and subject are new, no store reads them yet",
+            reason=f"srfix found no {missing}. Check {check}. If topic and subject are new, no store reads them yet",
             could_hide=True,
             subjects=(subject,),
         )
