@@ -79,6 +79,12 @@ def test_the_mirror_of_an_upgrade_is_planned_only_when_asked_for(broken: Broken,
     assert {action["subject"] for action in json.loads(plan.read_text())["actions"]} == {"users-value"}
 
 
+def test_an_empty_plan_beside_a_skipped_check_does_not_say_that_nothing_is_missing(where: dict[str, str]) -> None:
+    done = srfix("plan", "--application", "shop", env=where)
+    assert (done.returncode, done.stdout) == (2, "Nothing to plan: srfix saw no missing registration.\n")
+    assert done.stderr.startswith("Not looked at: the stores of application shop: no store was examined")
+
+
 def test_many_stores_of_nobody_do_not_fill_the_screen(where: dict[str, str], schemas: FixtureRegistry) -> None:
     for number in range(15):
         schemas.seed(f"dead{number}-store-changelog-value", INTERNAL)

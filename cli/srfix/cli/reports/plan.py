@@ -92,7 +92,7 @@ def _title(plan: Plan) -> str:
     if not plan.actions:
         if plan.passed_over:
             return "No repair is necessary."
-        nothing = "Nothing to repair: no registration is missing."
+        nothing = "Nothing to plan: srfix saw no missing registration."
         return "Nothing can be planned now. The reasons are below." if plan.omissions else nothing
     steps = len(plan.actions)
     return f"Plan for {plan.registry}: {counted(steps, 'step')}; srfix rollback undoes {'it' if steps == 1 else 'them'}"
