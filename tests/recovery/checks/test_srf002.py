@@ -105,10 +105,10 @@ class TestSrf001Stays:
         said = world.findings()["SRF001"].explanation
         assert "go up to offset 3 (exclusive), and the group has committed up to 5" in said
 
-    def test_where_there_is_no_checkpoint(self, world: World, staged: damage.Staged) -> None:
-        (staged.state_dir / staged.incident.application / "0_1" / ".checkpoint").unlink()
+    def test_where_no_checkpoint_has_the_topic_s_offset(self, world: World, staged: damage.Staged) -> None:
+        (staged.state_dir / staged.incident.application / "0_1" / ".checkpoint").write_text("0\n1\norders 1 2\n")
         world.hand_over(staged.state_dir)
-        assert "(no checkpoint)" in world.findings()["SRF001"].explanation
+        assert "rows go (no checkpoint, or one without its offset)" in world.findings()["SRF001"].explanation
 
     def test_where_a_store_is_damaged_and_that_could_hide_more(self, world: World, staged: damage.Staged) -> None:
         (table,) = staged.databases[2].glob("*.sst")

@@ -208,7 +208,7 @@ class _Gathered:
                 continue
             here = self.reached[number]
             if here is None:
-                yield f"{which}: nothing on disk says up to which offset its rows go (no checkpoint)"
+                yield f"{which}: nothing on disk says up to which offset its rows go (no checkpoint, or one without its offset)"
             elif limit is None:
                 yield f"{which}: the group has no committed offset with which to compare the rows"
             elif here < limit:
