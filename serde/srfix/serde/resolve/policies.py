@@ -33,6 +33,7 @@ from srfix.serde.forking import ForkLock
 from srfix.serde.interface import SchemaLookup, SchemaSource, SerdeRegistry
 from srfix.serde.registries.given import AnyClient, given_registry, is_registry
 from srfix.serde.resolve.resolved import (
+    DIAGNOSE,
     Identity,
     Question,
     RefusedRegistration,
@@ -286,9 +287,10 @@ class DualSubject(_Policy):
 
 def _under_neither(question: Question, first: SubjectVersionError, second: SubjectVersionError) -> DualSubjectError:
     identity = words_for(question.identity)
+    first_cause, second_cause = (str(error).partition(f" {DIAGNOSE}")[0] for error in (first, second))
     return DualSubjectError(
         f"A {question.role.value} of topic {question.topic!r} has {identity}, which neither of the two subjects holds. "
-        f"First: {first} Second: {second}",
+        f"First: {first_cause} Second: {second_cause} {DIAGNOSE}.",
         first_error=first,
         second_error=second,
         **attributes_of(question.identity),

@@ -140,6 +140,7 @@ class SecondAnswered:
 
 
 _ANY_RECORD: Final = "record"
+DIAGNOSE: Final = "Run `srfix diagnose` to see which schemas are missing where"
 _WORDS_OF_TYPES: Final = {"AVRO": "Avro", "PROTOBUF": "Protobuf"}
 
 
@@ -219,7 +220,7 @@ class Question:
         return SubjectVersionError(
             f"Error retrieving {type_} {self.role.value} schema version for {self._what} {self.identity}: {lacks} "
             f"({subject!r}, error code {error.error_code}). The {self.role.value} is of topic {self.topic!r}. "
-            "Run `srfix diagnose` to see which schemas are missing where, or read with the dual-subject fall-back.",
+            f"{DIAGNOSE}, or read with the dual-subject fall-back.",
             subject=subject,
             topic=self.topic,
             role=self.role,
