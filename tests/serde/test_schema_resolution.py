@@ -55,7 +55,19 @@ from srfix.serde.spark.read.jvm.read import jvm_read
 from srfix.serde.spark.read.plan import NEWEST, ReadPlan, plan_read
 from srfix.serde.spark.worker.decode import PlanDecoder
 from srfix.serde.wire import frame_id
-from tests.serde.avro_schemas import DATE, MILLIS, array, body, entries, field, logical, map_of, record, record_of
+from tests.serde.avro_schemas import (
+    DATE,
+    MILLIS,
+    TIME_MILLIS,
+    array,
+    body,
+    entries,
+    field,
+    logical,
+    map_of,
+    record,
+    record_of,
+)
 from tests.serde.avro_schemas import decimal as decimal_type
 from tests.serde.fakes import MemoryRegistry, framed
 
@@ -155,6 +167,16 @@ class TestDeserializer:
         read = AvroDeserializer(ById(registry), reader_schema=json.dumps(micros))
         payloads = [framed(registry, writer, {"at": at}) for writer in (millis, micros)]
         assert [read(payload, USERS) for payload in payloads] == [{"at": at}] * 2
+
+    def test_times_of_day_of_each_unit_are_the_same_times(self) -> None:
+        """Seen: with time-micros in the reader's schema, a row was the number in its writer's unit."""
+        registry = MemoryRegistry()
+        millis, micros = (record("User", at=type_) for type_ in (TIME_MILLIS, logical("long", "time-micros")))
+        late = json.dumps(record_of("User", *micros["fields"], field("by", logical("long", "time-micros"), default=1)))
+        read = AvroDeserializer(ById(registry), reader_schema=late)
+        payloads = [framed(registry, writer, {"at": datetime.time(1, 2, 3)}) for writer in (millis, micros)]
+        row = {"at": datetime.time(1, 2, 3), "by": datetime.time(0, 0, 0, 1)}
+        assert [read(payload, USERS) for payload in payloads] == [row] * 2
 
     @pytest.mark.parametrize("type_", ["null", entries("double", "int")])
     def test_a_field_that_would_be_missing_from_the_rows_is_said(self, type_: object) -> None:

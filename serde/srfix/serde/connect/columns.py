@@ -31,6 +31,7 @@ from srfix.serde.connect.schema import (
     DECIMAL_PRECISION,
     DECIMAL_SCALE,
     LOCAL_TIMESTAMP_NAME,
+    MICRO_TIME_NAME,
     TIME_NAME,
     TIMESTAMP_NAME,
     ConnectField,
@@ -195,7 +196,10 @@ _LOGICAL_NAMES: Final = {
     ScalarType.TIMESTAMP: TIMESTAMP_NAME,
     ScalarType.TIMESTAMP_NTZ: LOCAL_TIMESTAMP_NAME,
 }
-_LOGICAL: Final = {(connect_type_of(column), name): column for column, name in _LOGICAL_NAMES.items()}
+_LOGICAL: Final = {
+    (ConnectType.INT64, MICRO_TIME_NAME): ScalarType.TIME,
+    **{(connect_type_of(column), name): column for column, name in _LOGICAL_NAMES.items()},
+}
 _WIDENED: Final = {
     ConnectType.INT8: ScalarType.INTEGER,
     ConnectType.INT16: ScalarType.INTEGER,
@@ -213,6 +217,8 @@ def _scalar(schema: ConnectSchema, path: str) -> ScalarType | Decimal:
 
 
 def _for_spark(schema: ConnectSchema, path: str, *, keeps_time: bool) -> ScalarType | Decimal:
+    if schema.name == MICRO_TIME_NAME:
+        return ScalarType.BIGINT
     try:
         type_ = _scalar(schema, path)
     except ColumnError as error:

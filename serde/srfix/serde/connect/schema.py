@@ -25,6 +25,8 @@ TIMESTAMP_NAME: Final = f"{CONNECT_DATA}Timestamp"
 LOCAL_TIMESTAMP_NAME: Final = "srfix.LocalTimestamp"
 """The name for a TIMESTAMP_NTZ column, on INT64, in microseconds. Connect has no such type, and srfix writes no schema
 with it."""
+MICRO_TIME_NAME: Final = "srfix.MicroTime"
+"""The name for a time of day in microseconds, on INT64: a TIME column, but for Spark, which has no TIME, a BIGINT."""
 DECIMAL_SCALE: Final = "scale"
 """`Decimal.SCALE_FIELD`: the parameter that every Decimal has."""
 DECIMAL_PRECISION: Final = "connect.decimal.precision"

@@ -20,6 +20,7 @@ from srfix.serde.connect.schema import (
     DECIMAL_PRECISION,
     DECIMAL_SCALE,
     LOCAL_TIMESTAMP_NAME,
+    MICRO_TIME_NAME,
     NARROW_BY_WORD,
     TIMESTAMP_NAME,
     ConnectField,
@@ -30,7 +31,7 @@ from srfix.serde.connect.schema import (
     primitive,
     struct,
 )
-from srfix.serde.connect.time_units import NANOS, column_of, time_unit
+from srfix.serde.connect.time_units import MICROS, NANOS, column_of, time_unit
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.avro.schema import CONNECT_LOGICAL, AvroNode, describe, load, whole
 from srfix.serde.formats.rows.value_check import MISSING
@@ -217,6 +218,8 @@ def _name_by_unit(type_: ConnectType, node: AvroNode) -> str | None:
         return TIMESTAMP_NAME
     if column is ScalarType.TIMESTAMP_NTZ and unit is not None and unit.per_second != NANOS:
         return LOCAL_TIMESTAMP_NAME
+    if column is ScalarType.TIME and unit is not None and unit.per_second == MICROS:
+        return MICRO_TIME_NAME
     return DATE_NAME if column is ScalarType.DATE else None
 
 
