@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 from io import BytesIO
 from typing import Final, TypeAlias, cast
+from uuid import UUID
 
 import fastavro
 
@@ -22,6 +23,7 @@ from srfix.serde.errors import DecodeError, EncodeError, OutOfRangeError, Payloa
 from srfix.serde.formats.avro.java_text import PRIMITIVES
 from srfix.serde.formats.avro.schema import AvroNode, nullable_branch
 from srfix.serde.interface import Value
+from srfix.serde.printable import path_words, shortened
 
 ParsedSchema: TypeAlias = dict[str | int, object]
 """A type in fastavro's parsed form; a root is marked as parsed."""
@@ -155,20 +157,23 @@ class WriteSchema:
 
 
 @lru_cache(maxsize=256)
-def with_plain_times(root: AvroNode) -> AvroNode:
-    """The schema without the logical types of days, times and instants, so that their integers are read and written."""
-    return _copied(root, {})
+def with_plain_times(root: AvroNode, *, and_uuids: bool = False) -> AvroNode:
+    """The schema without the logical types of days, times and instants, so that their integers are read and written; if
+    `and_uuids`, also the texts of UUIDs."""
+    return _copied(root, {}, and_uuids)
 
 
-def _copied(node: AvroNode, copies: dict[AvroNode, AvroNode]) -> AvroNode:
+def _copied(node: AvroNode, copies: dict[AvroNode, AvroNode], and_uuids: bool) -> AvroNode:
     if node in copies:
         return copies[node]
     # Stored before its parts are converted, because a recursive type refers to itself.
-    copy = copies[node] = replace(node, logical=node.logical if _time_of(node) is None else None)
-    copy.fields = tuple(replace(part, node=_copied(part.node, copies)) for part in node.fields)
-    copy.defaults = tuple(replace(part, node=_copied(part.node, copies)) for part in node.defaults)
-    copy.branches = tuple(_copied(branch, copies) for branch in node.branches)
-    copy.items = None if node.items is None else _copied(node.items, copies)
+    copy = copies[node] = replace(
+        node, logical=None if _time_of(node) or (and_uuids and node.logical == "uuid") else node.logical
+    )
+    copy.fields = tuple(replace(part, node=_copied(part.node, copies, and_uuids)) for part in node.fields)
+    copy.defaults = tuple(replace(part, node=_copied(part.node, copies, and_uuids)) for part in node.defaults)
+    copy.branches = tuple(_copied(branch, copies, and_uuids) for branch in node.branches)
+    copy.items = None if node.items is None else _copied(node.items, copies, and_uuids)
     return copy
 
 
@@ -183,7 +188,8 @@ _KINDS: Final = {"int": int, "long": int, "record": dict, "map": dict, "array": 
 
 
 def far_time_check(root: AvroNode, plain: Callable[[], Decode]) -> Callable[[bytes, int], None]:
-    """Raises the error for a well-formed body's first time that a datetime cannot hold. `plain` gives integers."""
+    """Raises the error for a well-formed body's first time that a datetime cannot hold, or text that is no UUID. `plain` gives
+    integers and texts."""
 
     def check(payload: bytes, body_offset: int) -> None:
         for error in _far(root, plain()(payload, body_offset), ""):
@@ -196,7 +202,7 @@ def _far(node: AvroNode, value: Value, path: str) -> Iterator[OutOfRangeError]:
     if node.kind == "union":
         for branch in node.branches:
             # The value does not show its branch, so only unambiguous values are checked.
-            if isinstance(value, _KINDS.get(branch.kind, ())):
+            if isinstance(value, _KINDS.get(branch.kind, ())) or (isinstance(value, str) and nullable_branch(node)):
                 yield from _far(branch, value, path)
         return
     if isinstance(value, dict):
@@ -217,3 +223,8 @@ def _far(node: AvroNode, value: Value, path: str) -> Iterator[OutOfRangeError]:
             coerce(value)
         except OutOfRangeError as error:
             yield error
+    elif isinstance(value, str) and (node.kind, node.logical) == ("string", "uuid"):
+        try:
+            UUID(value)
+        except ValueError:
+            yield OutOfRangeError(f"The value {shortened(value)!r} at {path_words(path)} is no UUID.", path=path)

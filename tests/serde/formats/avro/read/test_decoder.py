@@ -229,7 +229,8 @@ class TestBadBodies:
             ("string", b"\x04a\xff", r"^At byte 2, at f0, the body has a string that is not UTF-8\."),
             (map_of("int"), b"\x02\x02\xff\x02\x00", r"at f0, .* not UTF-8"),
             (DATE, b"\xfe\xff\xff\xff\x0f", r"^The value 2147483647 at f0 does not"),
-            (logical("string", "uuid"), b"\x02x", r"^The body is well-formed, but one of its values cannot"),
+            (logical("string", "uuid"), b"\x02x", r"^The value 'x' at f0 is no UUID\.$"),
+            (["null", logical("string", "uuid")], b"\x02\x02x", r"^The value 'x' at f0 is no UUID\.$"),
         ],
     )
     def test_what_is_malformed_says_at_which_byte_of_which_field(

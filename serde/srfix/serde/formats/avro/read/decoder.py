@@ -84,7 +84,8 @@ def as_written(root: AvroNode, times: WrittenTimes) -> Decode:
     checks_ints = hides_ints(root)
     finish = None if checks_ints else int_check(root)
     is_plain = times == "integers"
-    explain = None if is_plain else far_time_check(root, cache(lambda: as_written(root, "integers")))
+    plainly = cache(lambda: as_written(with_plain_times(root, and_uuids=True), "integers"))
+    explain = None if is_plain else far_time_check(root, plainly)
 
     def decode_by(*, bounds_decimals: bool) -> tuple[Decode, Costs]:
         plan = FastavroPlan(for_columns=False, checks_ints=checks_ints, bounds_decimals=bounds_decimals)
