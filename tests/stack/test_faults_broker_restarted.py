@@ -10,12 +10,13 @@ from contextlib import contextmanager
 from typing import IO, Any, Final
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.recovery import CensusRequest, Cluster, LocalCensus
 from srfix.recovery.census.interface import CensusProgress
+from srfix.recovery.cluster.answers import Commit
 from srfix.serde import ClusterError, Topic
 from srfix.serde.wire import frame_id
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, environment
@@ -162,6 +163,29 @@ class TestBrokerRestartedBetweenQuestions:
             cluster.topics()
             assert cluster.committed_by(["shop", "gone"], [("users", 0)]) == {"shop": {}, "gone": {}}
 
+    def test_so_is_who_is_in_a_group(self, broker: KraftBroker) -> None:
+        with Cluster({"bootstrap.servers": broker.bootstrap_servers}) as cluster:
+            groups = [f"shop-{number}" for number in range(20)]
+            cluster.group_states(groups)
+            broker.kill()
+            assert all(state.problem for state in cluster.group_states(groups, timeout_s=1.0).values())
+            broker.start_again()
+            until = time.monotonic() + TIMEOUT_S
+            while {state.state for state in cluster.group_states(groups).values()} != {"Dead"}:
+                assert time.monotonic() < until
+
+    def test_a_leader_that_does_not_answer_is_no_empty_log(self, broker: KraftBroker) -> None:
+        with Cluster({"bootstrap.servers": broker.bootstrap_servers}, timeout_s=2.0) as cluster:
+            places = range(PARTITIONS)
+            assert cluster.stable_ends("users", places) == dict.fromkeys(places, RECORDS // PARTITIONS)
+            broker.kill()
+            try:
+                for ask in (cluster.watermarks, cluster.stable_ends):
+                    with pytest.raises(ClusterError, match="while"):
+                        ask("users", places)
+            finally:
+                broker.start_again()
+
     def test_a_coordinator_that_is_none_any_more_is_looked_for_again(self, broker: KraftBroker) -> None:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
         with Cluster({"bootstrap.servers": broker.bootstrap_servers}) as cluster:
@@ -182,6 +206,21 @@ class TestBrokerRestartedBetweenQuestions:
                 while Topic("__consumer_offsets") in cluster.topics():
                     time.sleep(0.05)
                 assert cluster.committed_by(groups, [("users", 0)]) == {group: {} for group in groups}
+
+
+def test_offsets_in_an_open_transaction_are_not_waited_for(broker: KraftBroker) -> None:
+    client = {"bootstrap.servers": broker.bootstrap_servers, "log_level": 0}
+    consumer = Consumer(client | {"group.id": "once", "enable.auto.commit": False})
+    consumer.commit(offsets=[TopicPartition("users", 0, 5)], asynchronous=False)
+    producer = Producer(client | {"transactional.id": "once"})
+    producer.init_transactions(TIMEOUT_S)
+    producer.begin_transaction()
+    producer.send_offsets_to_transaction([TopicPartition("users", 0, 9)], consumer.consumer_group_metadata(), TIMEOUT_S)
+    with Cluster({"bootstrap.servers": broker.bootstrap_servers}, timeout_s=3.0) as cluster:
+        assert cluster.committed("once", [("users", 0)]) == {("users", 0): 5}
+        assert cluster.committed_by(["once"], [("users", 0)]) == {"once": {("users", 0): Commit(offset=5, metadata="")}}
+    producer.abort_transaction(TIMEOUT_S)
+    consumer.close()
 
 
 def committed(cluster: Cluster) -> Mapping[tuple[Topic, int], int | None]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, Self, TypeAlias, TypeVar
 
@@ -20,7 +19,7 @@ from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.cluster.streams_members import StreamsMembers, streams_members
 from srfix.serde.errors import AccessDeniedError, ClusterError
 from srfix.serde.printable import counted
-from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
+from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient, answered_offset
 from srfix.serde.subjects.names import Topic
 from srfix.serde.waiting import waiting
 
@@ -34,7 +33,6 @@ _Answer = TypeVar("_Answer")
 _FIRST_TRY_S: Final = 1.0
 _ASK_LEADERS_S: Final = 0.2
 """The time between two questions for the leaders of partitions."""
-_OFFSETS: Final = Topic("__consumer_offsets")
 _NO_ID: Final = "A" * 22
 """The id 0, in base64: a broker gives it to all topics if it knows no ids."""
 
@@ -176,9 +174,10 @@ class Cluster:
         if not wanted:
             return {}
         if (reader := self._readers.get(group)) is None:
-            reader = self._readers[group] = self._client.consumer(group_id=group)
+            reader = self._readers[group] = self._offsets.reader(group)
         try:
-            return wanted | {where: commit.offset for where, commit in self._offsets.of_reader(reader, group, wanted)}
+            commits = self._offsets.of_reader(reader, group, wanted, timeout_s=self._timeout_s)
+            return wanted | {where: commit.offset for where, commit in commits}
         except AccessDeniedError:
             self._readers.pop(group, None)  # it says so only once
             raise
@@ -190,11 +189,7 @@ class Cluster:
         without a commit are left out. If a group cannot be read, its value is the error: an `AccessDeniedError` for a
         group whose offsets this user may not read.
         """
-        names, places = tuple(groups), tuple(topic_partitions)
-        if names and places and not (self._lacks_controller or self._readers or _OFFSETS in self._listed):
-            with suppress(AccessDeniedError):  # the first question to a new cluster makes this topic: see `of_reader`
-                self.committed(names[0], places[:1])
-        return self._offsets.of(self._open_admin(), names, places)
+        return self._offsets.of(groups, topic_partitions)
 
     def group_state(self, group: str, *, timeout_s: float = 5.0) -> GroupState:
         """Whether a group has members. If the cluster refuses, the answer has a `problem`; no error is raised."""
@@ -202,7 +197,11 @@ class Cluster:
 
     def group_states(self, groups: Iterable[str], *, timeout_s: float = 5.0) -> Mapping[str, GroupState]:
         """The same for each of many groups, asked side by side."""
-        return group_states(self._open_admin(), list(dict.fromkeys(groups)), timeout_s=timeout_s)
+        states = group_states(self._open_admin(), list(dict.fromkeys(groups)), timeout_s=timeout_s)
+        if any(state.problem for state in states.values()):
+            # librdkafka aborts if a coordinator comes back after the time-out (its issue 4605).
+            self._admin = self._client.admin()
+        return states
 
     def streams_members(self, group: str, *, timeout_s: float = 5.0) -> StreamsMembers:
         """The instances of a Kafka Streams application, with their tasks. If the cluster refuses, the answer has a
@@ -342,6 +341,8 @@ class Cluster:
 
     def _offsets_of(self, topic: str, futures: _Offsets, ask: Callable[[list[int]], _Offsets]) -> Mapping[int, int]:
         """The answers. While partitions change their leaders, as in a rolling restart, srfix asks for them again."""
+        from confluent_kafka import KafkaException
+
         doing, acl = f"reading the watermarks of the topic {topic!r}", f"Describe on topic {topic!r}"
         deadline = time.monotonic() + self._timeout_s
         with waiting(self._words(doing)):
@@ -357,13 +358,14 @@ class Cluster:
                 self._require(topic, leaderless)  # raises if the topic was deleted
                 futures = {**futures, **ask(leaderless)}
         try:
-            return {partition: self._answer(doing, future, acl=acl).offset for partition, future in futures.items()}
+            answers = {partition: self._answer(doing, future, acl=acl) for partition, future in futures.items()}
+            return {partition: answered_offset(answer) for partition, answer in answers.items()}
         except AccessDeniedError:
             raise
-        except ClusterError:
+        except (ClusterError, KafkaException) as error:
             self._listed = {}
             self._require(topic, list(futures))  # raises if the topic was deleted since the last listing
-            raise
+            raise error if isinstance(error, ClusterError) else self._client.failed(doing, error) from None
 
     def _lacks_leader(self, future: Future[ListOffsetsResultInfo]) -> bool:
         from confluent_kafka import KafkaError, KafkaException

@@ -25,7 +25,7 @@ from srfix.recovery.serving.partition import ServedPartition, ServedStore
 from srfix.recovery.stores.choices import Until
 from srfix.serde.errors import ClusterError, SrfixError
 from srfix.serde.printable import counted
-from srfix.serde.properties.kafka_client import ReadOnlyClient
+from srfix.serde.properties.kafka_client import ReadOnlyClient, answered_offset
 from srfix.serde.subjects.names import Topic
 
 _TOGETHER: Final = 2_000
@@ -121,7 +121,7 @@ class Follower:
             )
             for asked, future in futures.items():
                 try:
-                    parts[asked.partition].see_end(future.result(_TIMEOUT_S + 1).offset, asked_s)
+                    parts[asked.partition].see_end(answered_offset(future.result(_TIMEOUT_S + 1)), asked_s)
                 except (KafkaException, TimeoutError) as error:
                     problem = problem or self._client.failed(
                         f"asking for the end of {asked.topic}[{asked.partition}]", error

@@ -29,7 +29,7 @@ from srfix.serde.property_names import NOT_SHOWN, is_known, is_librdkafkas, is_p
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError
-    from confluent_kafka.admin import AdminClient
+    from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo
 
 
 JAVA_NAMES: Final = {
@@ -306,6 +306,18 @@ class ReadOnlyClient:
         for secret in self._secrets:
             text = text.replace(secret, "[hidden]")
         return text
+
+
+def answered_offset(answer: ListOffsetsResultInfo) -> int:
+    """The offset in an answer of `AdminClient.list_offsets`.
+
+    :raises KafkaException: if the leader did not answer in time. librdkafka then answers without an error.
+    """
+    from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException
+
+    if answer.offset == OFFSET_INVALID:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+    return int(answer.offset)
 
 
 def _secrets(config: Mapping[str, str]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
 
 from srfix.serde.arrow.types import arrow_type, pyarrow
 from srfix.serde.errors import ClusterError, DataLossError, UsageError
-from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
+from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient, answered_offset
 from srfix.serde.registry.secret import revealed
 from srfix.serde.spark.source.offsets import Log, OffsetRange
 from srfix.serde.spark.source.options import RECORD
@@ -117,8 +117,8 @@ class TopicLog:
             request_timeout=_TIMEOUT_S,
         )
         with self._failures(f"asking for the offsets of the topic {self._topic!r}"):
-            answers = {place.partition: self._answer(future) for place, future in futures.items()}
-        return {partition: int(answer.offset) for partition, answer in sorted(answers.items())}
+            answers = {place.partition: answered_offset(self._answer(future)) for place, future in futures.items()}
+        return dict(sorted(answers.items()))
 
     def _open(self) -> AdminClient:
         if self._admin is None:
