@@ -62,15 +62,15 @@ def group_states(admin: AdminClient, groups: list[str], *, timeout_s: float) -> 
 
 
 def _group_state(group: str, future: Future[ConsumerGroupDescription], timeout_s: float) -> GroupState:
-    from confluent_kafka import KafkaException
-
     try:
-        description = future.result(timeout_s + 1)
-    except KafkaException as error:
-        problem = refusal(error.args[0], acl=f"Describe on group {group!r}")
-        return GroupState(group=group, state=None, members=None, problem=problem)
+        # An error that is raised keeps the frames below it, and so the client, until the next garbage collection.
+        error = future.exception(timeout_s + 1)
     except TimeoutError:
         return GroupState(group=group, state=None, members=None, problem="no answer in time")
+    if error is not None:
+        problem = refusal(error.args[0], acl=f"Describe on group {group!r}")
+        return GroupState(group=group, state=None, members=None, problem=problem)
+    description = future.result()
     state = "".join(word.capitalize() for word in description.state.name.split("_"))
     return GroupState(
         group=group,
