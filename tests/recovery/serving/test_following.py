@@ -285,6 +285,15 @@ class TestFaults:
         assert not part.lag.is_caught_up
         assert (part.lag.lag_ms or 0) >= 1_500
 
+    def test_an_end_that_no_leader_names_is_not_known(self, followed: Followed) -> None:
+        first, second = followed.partition(0), followed.partition(1)
+        follower = followed.follow(first)
+        until(lambda: first.lag.is_caught_up)
+        followed.broker.close()
+        follower.follow([first, second])
+        until(lambda: any("asking for the end of" in problem for problem in followed.problems))
+        assert second.end is None
+
 
 class TestTopics:
     @pytest.mark.parametrize(
