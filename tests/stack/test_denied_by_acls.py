@@ -173,7 +173,7 @@ class TestReadOnly:
             estate.diagnose("no-changelogs")
             assert set(cluster.topics()) <= {"users", "orders", "__consumer_offsets"}
 
-    def test_many_groups_at_once_are_answered_without_naming_partitions(self, estate: Estate) -> None:
+    def test_many_groups_are_answered_as_each_by_itself(self, estate: Estate) -> None:
         every = [("users", 0), ("orders", 0)]
         groups = ["shop", *(f"gone-{number}" for number in range(200)), "desk"]
         with Cluster({"bootstrap.servers": estate.broker.bootstrap_servers}) as cluster:
