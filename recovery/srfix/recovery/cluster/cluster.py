@@ -19,7 +19,7 @@ from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.cluster.streams_members import StreamsMembers, streams_members
 from srfix.serde.errors import AccessDeniedError, ClusterError
 from srfix.serde.printable import counted
-from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient, answered_offset
+from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient, answered_offset, free_aside
 from srfix.serde.subjects.names import Topic
 from srfix.serde.waiting import waiting
 
@@ -200,6 +200,8 @@ class Cluster:
         states = group_states(self._open_admin(), list(dict.fromkeys(groups)), timeout_s=timeout_s)
         if any(state.problem for state in states.values()):
             # librdkafka aborts if a coordinator comes back after the time-out (its issue 4605).
+            silent, self._admin = [self._open_admin()], None
+            free_aside(silent)
             self._admin = self._client.admin()
         return states
 

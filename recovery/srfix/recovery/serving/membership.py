@@ -21,7 +21,7 @@ from confluent_kafka.admin import MemberDescription
 from srfix.recovery.serving.following import Place
 from srfix.serde.errors import ClusterError
 from srfix.serde.printable import counted
-from srfix.serde.properties.kafka_client import ReadOnlyClient
+from srfix.serde.properties.kafka_client import ReadOnlyClient, free_aside
 from srfix.serde.subjects.names import Topic
 
 _CLIENT_ID: Final = "srfix-serve@"
@@ -121,7 +121,10 @@ class Grouped(Membership):
             (future,) = self._admin.describe_consumer_groups([self._group], request_timeout=_TIMEOUT_S).values()
             description = future.result(_TIMEOUT_S + 1)
         except (KafkaException, TimeoutError) as error:
-            self._admin = self._client.admin()  # one that was refused for long may not come back
+            silent = [self._admin]  # one that was refused for long may not come back
+            del self._admin
+            free_aside(silent)
+            self._admin = self._client.admin()
             self._members = self._members if self._members.addresses else Members(addresses=frozenset({self._own}))
             if isinstance(error, KafkaException) and error.args[0].code() == KafkaError._UNSUPPORTED_FEATURE:
                 raise ClusterError(

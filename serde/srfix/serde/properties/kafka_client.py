@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from enum import Enum
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Final
 
 from srfix.serde.casing import is_same
@@ -306,6 +307,15 @@ class ReadOnlyClient:
         for secret in self._secrets:
             text = text.replace(secret, "[hidden]")
         return text
+
+
+def free_aside(clients: list[AdminClient]) -> None:
+    """Frees clients of which these are the last references, and waits a second at most: librdkafka may wait for ever for the
+    thread of a broker that was restarted.
+    """
+    thread = Thread(target=clients.clear, daemon=True)
+    thread.start()
+    thread.join(1)
 
 
 def answered_offset(answer: ListOffsetsResultInfo) -> int:
