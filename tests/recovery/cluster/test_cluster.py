@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from ctypes import c_void_p
 from dataclasses import replace
+from weakref import ref
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -136,6 +137,14 @@ class TestTopicConfigs:
     @pytest.mark.parametrize("code", [KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED])
     def test_a_missing_permission_is_named(self, code: int) -> None:
         assert "DescribeConfigs on topic 'users'" in refusal(KafkaError(code), acl="DescribeConfigs on topic 'users'")
+
+
+def test_a_client_that_got_no_answer_about_a_group_is_freed_at_once() -> None:
+    """librdkafka would abort when the coordinator comes back."""
+    with Cluster({"bootstrap.servers": "127.0.0.1:9"}) as cluster:
+        silent = ref(cluster._open_admin())
+        assert cluster.group_state("shop", timeout_s=0.1).problem
+        assert silent() is None
 
 
 class TestCommitted:
