@@ -29,6 +29,7 @@ def _line(value: str, *, number: int = 0, offset: int = 9, done: bool = True, pr
         partition=number,
         read=None if problem else PartitionRead.at(number, "b:1", "active", lag),
         rows=rows,
+        count=len(rows),
         done=done,
         problem=problem,
     )
@@ -109,6 +110,14 @@ def test_rows_are_not_given_twice_when_a_member_breaks_off(node: Node, answer: o
     (failed,) = gathered.failed
     assert (failed.member, failed.partition) == ("b:1", 0)
     assert failed.reason.startswith("it did not answer")
+
+
+def test_nor_are_they_counted_twice(node: Node) -> None:
+    async def counts_some(_request: httpx.Request) -> AsyncIterator[bytes]:
+        yield msgspec.json.encode(Piece(partition=0, count=3, done=False)) + b"\n"
+
+    _, gathered, _ = ask(node, {"b:1": counts_some}, replace(EVERYTHING, counts=True))
+    assert (gathered.count, [failed.member for failed in gathered.failed]) == (3, ["b:1"])
 
 
 def test_a_member_that_dies_while_it_answers_is_not_waited_for(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:

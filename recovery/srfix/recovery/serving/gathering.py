@@ -139,7 +139,7 @@ class Gathering:
                             refused.append(NotChosen(partition=number, member=address, reason=piece.problem))
                             del candidates[0]
                             continue
-                        if piece.rows:
+                        if piece.count:
                             begun.add(number)
                         if piece.read is not None:
                             gathered.reads[number] = piece.read
