@@ -69,5 +69,5 @@ def test_the_look_finds_what_is_bare() -> None:
 def test_a_row_to_encode(row: str, more: tuple[str, ...]) -> None:
     done = srfix("encode", "--format", "avro", *more, stdin=f"{row}\n")
     assert done.returncode in (0, 1, 2), done.stderr  # 0: an object is a text where a column asks for one
-    # From Python 3.12 on, 600 levels are not too deep.
+    # For later versions of Python than 3.11, 600 levels are not too deep.
     assert done.returncode == 0 or "deep" in done.stderr or "does not fit" in done.stderr, done.stderr

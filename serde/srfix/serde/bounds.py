@@ -114,7 +114,7 @@ class PayloadBounds:
     data."""
     levels: int = 1_000
     """How deep the values of one Avro payload may nest. Protects the C stack, which fastavro does not check: 10,000
-    levels crash the process. JSON itself stops at about 1,000 levels. Do not set more than 2,000."""
+    levels crash the process. Do not set more than 2,000."""
     shown_levels: int = 300
     """How deep a row may nest if it is shown as JSON (`srfix decode`). Protects Python's stack: rows of 900 levels can
     be read but not written. At most 400."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from ctypes import c_void_p
 from dataclasses import replace
+from pathlib import Path
 from weakref import ref
 
 import pytest
@@ -20,6 +21,7 @@ from srfix.recovery import Cluster
 from srfix.recovery.cluster.answers import Commit, GroupState, TopicConfigs, refusal
 from srfix.serde import ClusterError, Topic, UsageError
 
+THREADS = Path("/proc/self/task")
 OFFSET_COMMIT, JOIN_GROUP, SYNC_GROUP, CREATE_TOPICS, PRODUCE = 8, 11, 14, 19, 0
 
 
@@ -152,6 +154,15 @@ class TestCommitted:
         broker.commit("other", {("orders", 0): 5}, metadata="AQAAAXKZ")
         answer = cluster.committed_by(["other", "nobody"], [("orders", 0), ("orders", 1)])
         assert answer == {"other": {("orders", 0): Commit(offset=5, metadata="AQAAAXKZ")}, "nobody": {}}
+
+    @pytest.mark.skipif(not THREADS.exists(), reason="Linux tells the threads of a process")
+    def test_the_clients_of_many_groups_do_not_pile_up(self, cluster: Cluster) -> None:
+        """Each has threads, and files for each broker."""
+        cluster.committed("app", [("orders", 0)])
+        before = len([*THREADS.iterdir()])
+        for number in range(10):
+            cluster.committed(f"app-{number}", [("orders", 0)])
+        assert len([*THREADS.iterdir()]) < before + 10
 
     @pytest.mark.parametrize(
         ("group", "partitions", "answer"),

@@ -51,7 +51,7 @@ class Cluster:
         self._timeout_s = timeout_s
         self._offsets = GroupOffsets(self._client, timeout_s)
         self._readers: dict[str, Consumer] = {}
-        """Of committed offsets, by group."""
+        """Of committed offsets: that of the group that was asked last. A consumer has threads, and files for each broker."""
         self._reader: Consumer | None = None
         self._reader_knows: set[str] = set()
         self._lacks_controller = False
@@ -174,7 +174,8 @@ class Cluster:
         if not wanted:
             return {}
         if (reader := self._readers.get(group)) is None:
-            reader = self._readers[group] = self._offsets.reader(group)
+            reader = self._offsets.reader(group)
+            self._readers = {group: reader}
         try:
             commits = self._offsets.of_reader(reader, group, wanted, timeout_s=self._timeout_s)
             return wanted | {where: commit.offset for where, commit in commits}

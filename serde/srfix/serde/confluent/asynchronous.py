@@ -56,9 +56,8 @@ class LoopClient:
         self._client = client
         self.loop: asyncio.AbstractEventLoop | None = None
         """The loop on which the client's coroutines run: the loop of the present call."""
-        for (
-            name
-        ) in _METHODS:  # each an attribute: from Python 3.12 on, a protocol does not see what `__getattr__` gives
+        # Each is an attribute, because from Python 3.12 on isinstance() of a protocol does not see what `__getattr__` gives.
+        for name in _METHODS:
             if callable(getattr(client, name, None)):
                 setattr(self, name, partial(self._wait, name))
 

@@ -11,7 +11,7 @@ first (Jackson's `ObjectNode`).
 | NaN, Infinity, comments, single quotes, leading zeros, trailing commas | refused | refused |
 | anything except white space after the value | ignored | `TrailingBytesError`: the body is corrupt |
 | half a surrogate pair, over-long UTF-8 | read | refused: the text could not be written again |
-| deeper than about 1,000 levels | refused since 2.15 | refused; from Python 3.12 on, beyond some 10,000 |
+| deeper than about 1,000 levels | refused since 2.15 | refused by Python 3.11, by 3.13 beyond about 10,000 |
 | numbers of more than 1,000 characters | refused since 2.15 | refused beyond 4,300, except fractions in `parse` |
 
 No message quotes the body, because it may hold personal data.
